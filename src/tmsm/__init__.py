@@ -1,0 +1,41 @@
+"""tmsm: fit probability models to data that were only seen inside part of a curved space."""
+
+from tmsm.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
+from tmsm.estimators import NaiveMLE, ScoreMatching
+from tmsm.manifolds import Euclidean, Sphere
+from tmsm.models import MultivariateNormal, VonMisesFisher
+from tmsm.regions import (
+    Ball,
+    BorderPoints,
+    Box,
+    Cap,
+    Everywhere,
+    HalfSpace,
+    Hemisphere,
+    Polygon,
+)
+from tmsm.weights import Projected
+
+__all__ = [
+    "Ball",
+    "BorderPoints",
+    "Box",
+    "Cap",
+    "Euclidean",
+    "Everywhere",
+    "HalfSpace",
+    "Hemisphere",
+    "MultivariateNormal",
+    "NaiveMLE",
+    "Polygon",
+    "Projected",
+    "ScoreMatching",
+    "Sphere",
+    "VonMisesFisher",
+    "colatlon_to_xyz",
+    "lonlat_to_xyz",
+    "xyz_to_colatlon",
+    "xyz_to_lonlat",
+]
+
+__version__ = "0.1.0"

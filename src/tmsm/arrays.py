@@ -1,0 +1,67 @@
+"""Array types, and the few row-wise operations that every layer needs.
+
+Points are ``(n, D)`` float64 in embedding coordinates everywhere.  Inside the streaming pass the
+blocks are column-major, so that one coordinate of all rows is contiguous; nothing depends on it
+but speed.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "ArrayLike",
+    "BoolArray",
+    "FloatArray",
+    "row_dots",
+    "row_norms",
+    "safe_divide",
+    "weighted_gram",
+]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Below this many columns p(p+1)/2 vector dot products beat one thin matrix product:
+# BLAS pads a 3-column product to its kernel width (measured: 12 ms against 55 ms for 10^7 rows).
+_DOT_COLUMNS = 6
+
+
+def row_dots(U: FloatArray, V: FloatArray) -> FloatArray:
+    """Dot product of each row of U with the same row of V, shape (n,)."""
+    total: FloatArray = U[:, 0] * V[:, 0]
+    for j in range(1, U.shape[1]):
+        total += U[:, j] * V[:, j]
+    return total
+
+
+def row_norms(V: FloatArray) -> FloatArray:
+    """Euclidean length of each row, shape (n,)."""
+    squared = row_dots(V, V)
+    return np.sqrt(squared, out=squared)
+
+
+def safe_divide(V: FloatArray, length: FloatArray) -> FloatArray:
+    """Rows of V (n, D) divided by ``length`` (n,); a row of length zero becomes zero, not NaN."""
+    inverse: FloatArray = np.maximum(length, np.finfo(np.float64).tiny)
+    np.divide(1.0, inverse, out=inverse)
+    return V * inverse[:, None]
+
+
+def weighted_gram(G: FloatArray, weight: FloatArray | float | None) -> FloatArray:
+    """Sum over rows of ``weight * g gᵀ``, shape (p, p), for G of shape (n, p)."""
+    weighted: Any = G
+    if isinstance(weight, np.ndarray):
+        weighted = G * weight[:, None]
+        weight = None
+    p = G.shape[1]
+    if p > _DOT_COLUMNS:
+        total = weighted.T @ G
+        total = 0.5 * (total + total.T)
+    else:
+        total = np.empty((p, p))
+        for i in range(p):
+            for j in range(i, p):
+                total[i, j] = total[j, i] = np.dot(weighted[:, i], G[:, j])
+    return total if weight is None else weight * total

@@ -1,0 +1,189 @@
+"""Named converters between angles and unit vectors in R³.
+
+Points are unit vectors everywhere else in the library; longitude always comes first in degrees,
+and the paper's colatitude first in radians, as the names of the functions say.
+"""
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.errors import InvalidInputError
+from tmsm.manifolds import Sphere
+from tmsm.validation import as_float_array
+
+__all__ = ["colatlon_to_xyz", "lonlat_to_xyz", "xyz_to_colatlon", "xyz_to_lonlat"]
+
+
+def lonlat_to_xyz(lon: ArrayLike, lat: ArrayLike) -> FloatArray:
+    """Unit vectors from longitude and latitude in degrees, z towards the north pole.
+
+    Parameters
+    ----------
+    lon
+        Longitude in degrees east, shape (n,) or a number, within ±360.
+    lat
+        Latitude in degrees north, same shape, within ±90.
+
+    Returns
+    -------
+    Unit vectors, shape (n, 3), or (3,) for two numbers.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> tmsm.lonlat_to_xyz([0.0, 90.0], [0.0, 90.0])
+    array([[1., 0., 0.],
+           [0., 0., 1.]])
+    """
+    lon_, lat_ = _pair(lon, lat, "lon", "lat")
+    bad = ~(np.abs(lat_) <= 90.0)
+    if bad.any():
+        worst = _worst(lat_, bad)
+        hint = ""
+        if np.nanmax(np.abs(lon_), initial=0.0) <= 90.0:
+            hint = " Longitude comes first: the two look swapped."
+        raise InvalidInputError(f"lat must be within ±90 degrees; {worst}.{hint}")
+    bad = ~(np.abs(lon_) <= 360.0)
+    if bad.any():
+        raise InvalidInputError(
+            f"lon must be within ±360 degrees; {_worst(lon_, bad)}. "
+            "Projected coordinates (metres) must be turned into degrees first."
+        )
+    sin_lon, cos_lon = _sincos_degrees(lon_)
+    sin_lat, cos_lat = _sincos_degrees(lat_)
+    return np.stack([cos_lat * cos_lon, cos_lat * sin_lon, sin_lat], axis=-1)
+
+
+def xyz_to_lonlat(X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Longitude in (−180, 180] and latitude, both in degrees; the inverse of `lonlat_to_xyz`.
+
+    At the poles the longitude is 0.
+
+    Parameters
+    ----------
+    X
+        Unit vectors, shape (n, 3) or (3,).
+
+    Returns
+    -------
+    lon, lat : each of shape (n,), or numbers for a single point.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> lon, lat = tmsm.xyz_to_lonlat([[0.0, -1.0, 0.0]])
+    >>> float(lon[0]), float(lat[0])
+    (-90.0, 0.0)
+    """
+    x, y, z = _unit_columns(X)
+    at_pole = (x == 0.0) & (y == 0.0)
+    lon = np.where(at_pole, 0.0, np.degrees(np.arctan2(y, x)))
+    lat = np.degrees(np.arctan2(z, np.hypot(x, y)))
+    return np.where(lon <= -180.0, lon + 360.0, lon), lat
+
+
+def colatlon_to_xyz(colat: ArrayLike, lon: ArrayLike) -> FloatArray:
+    """Unit vectors from the paper's angles in radians: the first coordinate is cos(colat).
+
+    x = (cos φ, sin φ cos θ, sin φ sin θ) with colatitude φ and longitude θ.
+
+    Parameters
+    ----------
+    colat
+        Colatitude φ in radians, shape (n,) or a number, within [0, π].
+    lon
+        Longitude θ in radians, same shape, within ±2π.
+
+    Returns
+    -------
+    Unit vectors, shape (n, 3), or (3,) for two numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, tmsm
+    >>> np.round(tmsm.colatlon_to_xyz(np.pi / 2, np.pi), 12) + 0.0
+    array([ 0., -1.,  0.])
+    """
+    colat_, lon_ = _pair(colat, lon, "colat", "lon")
+    for angle, name, low, high, rule in (
+        (colat_, "colat", 0.0, np.pi, "[0, π]"),
+        (lon_, "lon", -2 * np.pi, 2 * np.pi, "±2π"),
+    ):
+        slack = 1e-12 * np.pi
+        bad = ~((angle >= low - slack) & (angle <= high + slack))
+        if bad.any():
+            raise InvalidInputError(
+                f"{name} must be within {rule} radians; {_worst(angle, bad)}. "
+                "Degrees become radians with numpy.radians; "
+                "longitude and latitude in degrees go through lonlat_to_xyz."
+            )
+    sin_colat = np.sin(colat_)
+    return np.stack([np.cos(colat_), sin_colat * np.cos(lon_), sin_colat * np.sin(lon_)], axis=-1)
+
+
+def xyz_to_colatlon(X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Colatitude in [0, π] and longitude in [0, 2π), in radians; inverse of `colatlon_to_xyz`.
+
+    Where the colatitude is 0 or π the longitude is 0.
+
+    Parameters
+    ----------
+    X
+        Unit vectors, shape (n, 3) or (3,).
+
+    Returns
+    -------
+    colat, lon : each of shape (n,), or numbers for a single point.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> colat, lon = tmsm.xyz_to_colatlon([[0.0, -1.0, 0.0]])
+    >>> round(float(colat[0]), 6), round(float(lon[0]), 6)
+    (1.570796, 3.141593)
+    """
+    x, y, z = _unit_columns(X)
+    at_pole = (y == 0.0) & (z == 0.0)
+    lon = np.where(at_pole, 0.0, np.arctan2(z, y))
+    lon = np.where(lon < 0.0, lon + 2 * np.pi, lon)
+    # A tiny negative angle rounds to 2π, which is the same longitude as 0.
+    lon = np.where(lon >= 2 * np.pi, 0.0, lon)
+    return np.arctan2(np.hypot(y, z), x), lon
+
+
+def _sincos_degrees(angle: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sine and cosine of degrees, exact at every multiple of 90."""
+    quarter = np.rint(angle / 90.0)
+    rest = np.radians(angle - 90.0 * quarter)  # |rest| <= 45 degrees, the subtraction is exact
+    s, c = np.sin(rest), np.cos(rest)
+    turn = quarter.astype(np.int64) % 4
+    sine = np.choose(turn, [s, c, -s, -c])
+    cosine = np.choose(turn, [c, -s, -c, s])
+    return sine + 0.0, cosine + 0.0
+
+
+def _pair(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str) -> tuple[FloatArray, FloatArray]:
+    first, second = as_float_array(a, name_a), as_float_array(b, name_b)
+    try:
+        first, second = np.broadcast_arrays(first, second)
+    except ValueError:
+        raise InvalidInputError(
+            f"{name_a} and {name_b} must have the same shape; got {first.shape} and {second.shape}."
+        ) from None
+    return first, second
+
+
+def _unit_columns(X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    points = as_float_array(X, "X")
+    rows = points[None, :] if points.ndim == 1 else points
+    Sphere(2).check_points(rows)
+    return points[..., 0], points[..., 1], points[..., 2]
+
+
+def _worst(angle: FloatArray, bad: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> str:
+    flat = np.where(np.isnan(angle), np.inf, np.abs(angle)).ravel()
+    row = int(np.argmax(np.where(bad.ravel(), flat, -np.inf)))
+    return (
+        f"{int(np.count_nonzero(bad))} of {angle.size} values break this "
+        f"(worst: {angle.ravel()[row]:.6g} at position {row})"
+    )

@@ -1,0 +1,34 @@
+"""Exceptions: every one is also the built-in type a caller would expect."""
+
+__all__ = [
+    "EstimationError",
+    "InvalidInputError",
+    "InvalidTypeError",
+    "NotFittedError",
+    "TmsmError",
+    "TmsmWarning",
+]
+
+
+class TmsmError(Exception):
+    """Base class of everything tmsm raises on purpose."""
+
+
+class InvalidInputError(TmsmError, ValueError):
+    """An argument has the right type and a value that cannot be used."""
+
+
+class InvalidTypeError(TmsmError, TypeError):
+    """An argument has a type that cannot be used."""
+
+
+class EstimationError(TmsmError, ValueError):
+    """The input is well formed, but the data cannot carry the estimate that was asked for."""
+
+
+class NotFittedError(TmsmError, ValueError, AttributeError):
+    """A fitted attribute was read before there was a fit."""
+
+
+class TmsmWarning(UserWarning):
+    """Something worth knowing that does not invalidate the result."""

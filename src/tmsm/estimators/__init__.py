@@ -1,0 +1,6 @@
+"""Estimators: scikit-learn's contract round the pass from data to an estimate."""
+
+from tmsm.estimators.naive import NaiveMLE
+from tmsm.estimators.score_matching import ScoreMatching
+
+__all__ = ["NaiveMLE", "ScoreMatching"]

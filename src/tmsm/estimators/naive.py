@@ -1,0 +1,91 @@
+"""Maximum likelihood as if nothing had been cut off: the baseline."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike
+from tmsm.errors import EstimationError
+from tmsm.estimators.base import Estimator, Fit, check_model
+from tmsm.inference import inverse_information
+from tmsm.regions.combinations import Everywhere
+from tmsm.rows import Rows
+from tmsm.validation import as_rows
+
+__all__ = ["NaiveMLE"]
+
+
+class NaiveMLE(Estimator):
+    """Maximum likelihood on the whole manifold, which ignores the truncation.
+
+    It puts the centre into the middle of what was seen.  Its standard errors are those of a model
+    that was never cut off: with truncated data they are as wrong as the estimate.
+
+    Parameters
+    ----------
+    model
+        What to fit, such as `VonMisesFisher()`.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model = tmsm.VonMisesFisher()
+    >>> X = model.sample(500, random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=6.0)
+    >>> fit = tmsm.NaiveMLE(model).fit(X)
+    >>> bool(abs(fit.params_.concentration - 6.0) < 3 * fit.std_errors_.concentration)
+    True
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Estimate the parameters.
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D), in embedding coordinates.
+        y
+            Ignored; scikit-learn passes it.
+        sample_weight
+            Relative weights of the rows, shape (n,).
+
+        Returns
+        -------
+        self
+        """
+        self._fit = None
+        model = check_model(self.model)
+        D = as_rows(X, "X").shape[1]
+        rows = Rows(X, Everywhere(model.whole_manifold(D)), sample_weight)
+        constraint = model.constraint(D)
+        if len(rows) < constraint.n_free:
+            raise EstimationError(
+                f"{len(rows)} rows cannot determine {constraint.n_free} parameters; "
+                "use more rows, or fix what is known."
+            )
+        total = np.zeros(model.n_statistics(D))
+        weight_sum = weight_squares = 0.0
+        for block in rows:
+            t, w = model.statistics(block.X), block.sample_weight
+            total += t.sum(axis=0) if w is None else w @ t
+            weight_sum += len(t) if w is None else float(w.sum())
+            weight_squares += len(t) if w is None else float(w @ w)
+        mean = total / weight_sum
+        theta = model.maximise_likelihood(mean, D)
+        effective_n = weight_sum**2 / weight_squares
+        self._fit = Fit(
+            model=model,
+            embedding_dim=D,
+            params=model.parameters(theta, D),
+            theta=theta,
+            covariance=inverse_information(
+                model.fisher_information(theta, D), constraint.tangent(theta), effective_n
+            ),
+            n_samples=len(rows),
+            status="The maximum of the likelihood on the whole manifold: truncation is ignored.",
+        )
+        return self

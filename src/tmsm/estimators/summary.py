@@ -1,0 +1,72 @@
+"""Plain-text tables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tmsm.models.base import Model
+from tmsm.models.parameters import Parameters
+
+__all__ = ["summary_table"]
+
+
+def summary_table(
+    title: str,
+    model: Model,
+    params: Parameters,
+    errors: Parameters | None,
+    intervals: Parameters | None,
+    facts: Sequence[tuple[str, str]],
+) -> str:
+    """Lay out estimates with their errors, then the facts of the fit."""
+    rows = [("", "estimate", "std. error", "95 % interval")]
+    for field in model.fields:
+        name = field.name.replace("_", " ")
+        error = None if errors is None else errors[field.name]
+        interval = None if intervals is None else intervals[field.name]
+        if field.kind == "direction":
+            rows.extend(_direction_rows(name, params[field.name], error, interval))
+        else:
+            rows.extend(_array_rows(name, params[field.name], error, interval))
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    lines = ["  ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
+    rule = "─" * max(len(line) for line in lines)
+    label_width = max(len(label) for label, _ in facts)
+    closing = [f"{label.ljust(label_width)}  {text}" for label, text in facts]
+    return "\n".join([f"{title}: {model!r}", rule, lines[0].rstrip(), rule, *lines[1:], rule, *closing])
+
+
+def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[tuple[str, str, str, str]]:
+    vector = np.asarray(value)
+    spread = "" if error is None else f"{_number(error)} rad"
+    interval = "" if half_axes is None else "± " + " × ".join(_number(a) for a in half_axes[:3]) + " rad"
+    if half_axes is not None and len(half_axes) > 3:
+        interval = f"± up to {_number(half_axes[0])} rad"
+    shown = ", ".join(f"{x:.4f}" for x in vector[:4]) + (", …" if vector.size > 4 else "")
+    rows = [(name, f"({shown})", spread, interval)]
+    if vector.size == 3:
+        lon = np.degrees(np.arctan2(vector[1], vector[0]))
+        lat = np.degrees(np.arctan2(vector[2], np.hypot(vector[0], vector[1])))
+        rows.append(("  lon, lat", f"({lon:.3f}°, {lat:.3f}°)", "" if error is None else f"{np.degrees(error):.3f}°", ""))
+    return rows
+
+
+def _array_rows(name: str, value: Any, error: Any, interval: Any) -> list[tuple[str, str, str, str]]:
+    array = np.asarray(value)
+    rows = []
+    for index in np.ndindex(array.shape):
+        if len(index) == 2 and index[0] > index[1]:
+            continue  # symmetric
+        label = name + (f"[{', '.join(map(str, index))}]" if index else "")
+        spread = "" if error is None else _number(np.asarray(error)[index])
+        bounds = ""
+        if interval is not None:
+            low, high = (np.asarray(end)[index] for end in interval)
+            bounds = f"{_number(low)} to {_number(high)}"
+        rows.append((label, _number(array[index]), spread, bounds))
+    return rows
+
+
+def _number(value: Any) -> str:
+    return f"{float(value):.4g}"

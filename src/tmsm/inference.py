@@ -1,0 +1,132 @@
+"""From a solution to its uncertainty: sandwich covariance, delta method, intervals, ellipses."""
+
+from statistics import NormalDist
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.errors import InvalidInputError
+from tmsm.models.base import Model
+from tmsm.models.parameters import Parameters
+from tmsm.solve import Solution
+from tmsm.validation import check_number
+
+__all__ = [
+    "check_level",
+    "confidence_interval",
+    "direction_ellipse",
+    "inverse_information",
+    "sandwich_covariance",
+    "standard_errors",
+]
+
+
+def sandwich_covariance(
+    solution: Solution, residual_squares: FloatArray, weight_sum: float
+) -> FloatArray:
+    """Cov(θ̂) = T H⁻¹ Tᵀ S T H⁻¹ Tᵀ, shape (p, p).
+
+    S = Σ w² e eᵀ / (Σw)² with e_i = A_i θ̂ + b_i, T the tangent of the family at θ̂ and H the
+    curvature of the objective along it; for a linear family this is A⁻¹ cov(e) A⁻¹ / n.
+    """
+    T = solution.tangent
+    spread = np.linalg.solve(solution.curvature, T.T)
+    covariance = T @ spread @ (residual_squares / weight_sum**2) @ spread.T @ T.T
+    return 0.5 * (covariance + covariance.T)
+
+
+def inverse_information(information: FloatArray, tangent: FloatArray, n: float) -> FloatArray:
+    """T (Tᵀ I T)⁻¹ Tᵀ / n: covariance of a maximum likelihood estimate on a (curved) family."""
+    covariance = tangent @ np.linalg.solve(tangent.T @ information @ tangent, tangent.T) / n
+    return 0.5 * (covariance + covariance.T)
+
+
+def standard_errors(
+    model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int
+) -> Parameters:
+    """Delta method: the fields of the parameters with their standard errors.
+
+    A direction has one: the square root of the trace of its tangent covariance, in radians.
+    """
+    params = model.parameters(theta, embedding_dim)
+    jacobian = model.parameter_jacobian(theta, embedding_dim)
+    errors: dict[str, FloatArray | float] = {}
+    for field in model.fields:
+        variances = _delta_diagonal(jacobian[field.name], covariance)
+        if field.kind == "direction":
+            errors[field.name] = float(np.sqrt(variances.sum()))
+        else:
+            errors[field.name] = _like(params[field.name], np.sqrt(variances))
+    return Parameters(**errors)
+
+
+def confidence_interval(
+    model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int, level: float
+) -> Parameters:
+    """Fields of the parameters as (low, high); a direction as the half-axes of its ellipse."""
+    level = check_level(level)
+    params = model.parameters(theta, embedding_dim)
+    errors = standard_errors(model, theta, covariance, embedding_dim)
+    z = NormalDist().inv_cdf(0.5 + 0.5 * level)
+    intervals: dict[str, FloatArray | tuple[FloatArray, FloatArray]] = {}
+    for field in model.fields:
+        if field.kind == "direction":
+            half_axes, _ = _ellipse_axes(model, theta, covariance, embedding_dim, field.name, level)
+            intervals[field.name] = half_axes
+        else:
+            margin = z * errors[field.name]
+            intervals[field.name] = (params[field.name] - margin, params[field.name] + margin)
+    return Parameters(**intervals)
+
+
+def direction_ellipse(
+    model: Model,
+    theta: FloatArray,
+    covariance: FloatArray,
+    embedding_dim: int,
+    field: str,
+    level: float,
+    n_points: int = 180,
+) -> FloatArray:
+    """Border of the confidence region of a direction on S², in order, shape (m, 3)."""
+    level = check_level(level)
+    if embedding_dim != 3:
+        raise InvalidInputError(
+            f"The ellipse of a direction is a curve on S² only; this one lies on S^{embedding_dim - 1}. "
+            "confidence_interval() gives the half-axes of its ellipsoid."
+        )
+    center = np.asarray(model.parameters(theta, embedding_dim)[field])
+    half_axes, axes = _ellipse_axes(model, theta, covariance, embedding_dim, field, level)
+    turn = np.linspace(0.0, 2.0 * np.pi, n_points, endpoint=False)
+    offset = np.outer(np.cos(turn), half_axes[0] * axes[:, 0]) + np.outer(np.sin(turn), half_axes[1] * axes[:, 1])
+    angle = np.linalg.norm(offset, axis=1)
+    # Exponential map at the centre; np.sinc(a/π) = sin(a)/a.
+    points: FloatArray = np.cos(angle)[:, None] * center + np.sinc(angle / np.pi)[:, None] * offset
+    return points
+
+
+def check_level(level: float) -> float:
+    """Return a confidence level strictly between 0 and 1."""
+    return check_number(level, "level", above=0.0, below=1.0, hint="Say 0.95 for 95 %.")
+
+
+def _ellipse_axes(
+    model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int, field: str, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Half-axes (D−1,) in radians, longest first, and their tangent directions (D, D−1)."""
+    from scipy.special import chdtri
+
+    jacobian = model.parameter_jacobian(theta, embedding_dim)[field]
+    values, vectors = np.linalg.eigh(jacobian @ covariance @ jacobian.T)
+    # The smallest eigenvalue, zero, belongs to the direction itself.
+    values, vectors = values[:0:-1], vectors[:, :0:-1]
+    radius = float(chdtri(embedding_dim - 1, 1.0 - level))
+    return np.sqrt(radius * np.maximum(values, 0.0)), vectors
+
+
+def _delta_diagonal(jacobian: FloatArray, covariance: FloatArray) -> FloatArray:
+    return np.maximum(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0)
+
+
+def _like(value: FloatArray | float, flat: FloatArray) -> FloatArray | float:
+    return float(flat[0]) if np.ndim(value) == 0 else flat.reshape(np.shape(value))

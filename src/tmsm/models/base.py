@@ -1,0 +1,156 @@
+"""What a model is: an exponential family log p(x; θ) = θ·t(x) + const on a manifold."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from tmsm.arrays import FloatArray, row_dots, weighted_gram
+from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.manifolds import Manifold
+from tmsm.models.constraints import Constraint
+from tmsm.models.parameters import Field, Parameters
+from tmsm.regions.base import Region
+from tmsm.validation import check_count, check_random_state
+from tmsm.values import ValueObject
+
+__all__ = ["Model"]
+
+_MAX_DRAWS = 2**26
+_DRAW_BLOCK = 2**18
+
+
+class Model(ValueObject, ABC):
+    """An exponential family.
+
+    A subclass gives the sufficient statistics t with their derivatives along the manifold, the set
+    of θ it allows, and the way from θ to named parameters.  Rows have been checked.  The three
+    contractions of the gradient have defaults; a family whose gradient is simple can write them
+    without ever forming the (n, p, D) array.
+    """
+
+    fields: tuple[Field, ...]
+
+    @abstractmethod
+    def whole_manifold(self, embedding_dim: int) -> Manifold:
+        """The manifold of the family among those with this many embedding coordinates."""
+
+    @abstractmethod
+    def check_manifold(self, manifold: Manifold) -> None:
+        """Raise unless the family lives on this manifold."""
+
+    @abstractmethod
+    def n_statistics(self, embedding_dim: int) -> int:
+        """Number p of sufficient statistics."""
+
+    @abstractmethod
+    def statistics(self, X: FloatArray) -> FloatArray:
+        """t(x), shape (n, p)."""
+
+    @abstractmethod
+    def gradient(self, X: FloatArray) -> FloatArray:
+        """∇t, the tangent gradient of each statistic, shape (n, p, D)."""
+
+    @abstractmethod
+    def laplacian(self, X: FloatArray) -> FloatArray:
+        """Δt, the Laplace–Beltrami operator of each statistic, shape (n, p)."""
+
+    @abstractmethod
+    def hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Hess t(v, v) along tangent rows V (n, D), shape (n, p)."""
+
+    @abstractmethod
+    def constraint(self, embedding_dim: int) -> Constraint:
+        """The set in which θ is sought."""
+
+    @abstractmethod
+    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
+        """Named parameters at θ."""
+
+    @abstractmethod
+    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
+        """Derivative of each named parameter, flattened, with respect to θ: name -> (size, p)."""
+
+    @abstractmethod
+    def natural_parameters(self, **params: Any) -> FloatArray:
+        """θ, shape (p,), from named parameters; the inverse of `parameters`."""
+
+    @abstractmethod
+    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+        """θ, shape (p,), of the maximum likelihood on the whole manifold, from the mean of t."""
+
+    @abstractmethod
+    def fisher_information(self, theta: FloatArray, embedding_dim: int) -> FloatArray:
+        """Covariance of t under θ on the whole manifold, shape (p, p)."""
+
+    @abstractmethod
+    def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
+        """n independent draws on the whole manifold, shape (n, D)."""
+
+    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """⟨∇t, v⟩ for tangent rows V (n, D), shape (n, p)."""
+        gradient = self.gradient(X)
+        return np.stack([row_dots(gradient[:, a], V) for a in range(gradient.shape[1])], axis=1)
+
+    def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        """ψ = Σ_a θ_a ∇t_a, the gradient of the log density, shape (n, D)."""
+        return np.einsum("npd,p->nd", self.gradient(X), theta)
+
+    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
+        """Sum over rows of weight ⟨∇t, ∇tᵀ⟩, shape (p, p); one number weights all rows alike."""
+        gradient = self.gradient(X)
+        total = np.zeros((gradient.shape[1], gradient.shape[1]))
+        for j in range(gradient.shape[2]):
+            total += weighted_gram(gradient[:, :, j], weight)
+        return total
+
+    def sample(
+        self, n: int, region: Region | None = None, random_state: Any = None, **params: Any
+    ) -> FloatArray:
+        """Exactly n independent draws, inside the region if one is given.
+
+        Parameters
+        ----------
+        n
+            Number of rows.
+        region
+            Keep only draws inside; None keeps all.
+        random_state
+            None, an int or a `numpy.random.Generator`.
+        **params
+            The model's parameters by name.
+
+        Returns
+        -------
+        Points, shape (n, D).
+        """
+        n = check_count(n, "n", at_least=0)
+        rng = check_random_state(random_state)
+        self.natural_parameters(**params)  # names and values are checked there
+        if region is None:
+            return self.draw(n, rng, **params)
+        self.check_manifold(region.manifold)
+        kept: list[FloatArray] = []
+        n_kept = n_drawn = 0
+        while n_kept < n:
+            share = max(n_kept, 1) / n_drawn if n_drawn else 1.0
+            block = int(min(_DRAW_BLOCK, max(64, 1.1 * (n - n_kept) / share)))
+            X = self.draw(block, rng, **params)
+            if X.shape[1] != region.manifold.embedding_dim:
+                raise InvalidInputError(
+                    f"The parameters are for {X.shape[1]} coordinates, the region has "
+                    f"{region.manifold.embedding_dim}."
+                )
+            inside = X[region.signed_distance(X)[0] > 0.0]
+            kept.append(inside)
+            n_kept += len(inside)
+            n_drawn += block
+            if n_drawn >= _MAX_DRAWS and n_kept / n_drawn < 1e-4 and n_kept < n:
+                raise EstimationError(
+                    f"Only {n_kept} of {n_drawn} draws fell inside the region (about "
+                    f"{n_kept / n_drawn:.1e} of the distribution's mass is there): {n} rows would take "
+                    "too long. Check the parameters and the region's side (~region is the other one)."
+                )
+        return np.concatenate(kept)[:n] if kept else np.empty((0, region.manifold.embedding_dim))

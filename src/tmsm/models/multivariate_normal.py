@@ -1,0 +1,218 @@
+"""The multivariate normal family on R^d."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.manifolds import Euclidean, Manifold
+from tmsm.models.base import Model
+from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
+from tmsm.models.parameters import Field, Parameters
+from tmsm.validation import as_float_array, check_vector
+from tmsm.values import frozen_array
+
+__all__ = ["MultivariateNormal"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class MultivariateNormal(Model):
+    """Multivariate normal family on R^d.
+
+    With the precision Λ = Σ⁻¹: θ = (Λμ, Λ_ij for i ≤ j) and t = (x, −½x_i² or −x_i x_j).
+
+    Parameters
+    ----------
+    covariance
+        Σ if it is known, shape (d, d), else None: estimated.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> X = tmsm.MultivariateNormal().sample(
+    ...     4, random_state=0, mean=[0.0, 1.0], covariance=[[1.0, 0.0], [0.0, 2.0]]
+    ... )
+    >>> X.shape
+    (4, 2)
+    """
+
+    covariance: FloatArray | None = None
+
+    fields = (Field("mean"), Field("covariance"))
+
+    def __post_init__(self) -> None:
+        if self.covariance is not None:
+            object.__setattr__(self, "covariance", frozen_array(_check_covariance(self.covariance)))
+
+    def whole_manifold(self, embedding_dim: int) -> Manifold:
+        manifold = Euclidean(embedding_dim)
+        self.check_manifold(manifold)
+        return manifold
+
+    def check_manifold(self, manifold: Manifold) -> None:
+        if not isinstance(manifold, Euclidean):
+            raise InvalidInputError(
+                f"MultivariateNormal lives on flat space, and the region on {manifold!r}. "
+                "On a sphere use VonMisesFisher."
+            )
+        if self.covariance is not None and len(self.covariance) != manifold.dim:
+            raise InvalidInputError(
+                f"The known covariance is for {len(self.covariance)} coordinates, the region has {manifold.dim}."
+            )
+
+    def n_statistics(self, embedding_dim: int) -> int:
+        return embedding_dim + embedding_dim * (embedding_dim + 1) // 2
+
+    def statistics(self, X: FloatArray) -> FloatArray:
+        i, j = np.triu_indices(X.shape[1])
+        return np.hstack([X, -_multiplicity(i, j) * X[:, i] * X[:, j]])
+
+    def gradient(self, X: FloatArray) -> FloatArray:
+        n, d = X.shape
+        out = np.zeros((n, self.n_statistics(d), d), order="F")
+        for k in range(d):
+            out[:, k, k] = 1.0
+        for k, (i, j) in enumerate(zip(*np.triu_indices(d), strict=True), start=d):
+            out[:, k, i] = -X[:, j]
+            out[:, k, j] = -X[:, i]
+        return out
+
+    def laplacian(self, X: FloatArray) -> FloatArray:
+        n, d = X.shape
+        i, j = np.triu_indices(d)
+        constant = np.concatenate([np.zeros(d), np.where(i == j, -1.0, 0.0)])
+        return np.broadcast_to(constant, (n, constant.size))
+
+    def hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        i, j = np.triu_indices(X.shape[1])
+        return np.hstack([np.zeros_like(X), -2.0 * _multiplicity(i, j) * V[:, i] * V[:, j]])
+
+    def constraint(self, embedding_dim: int) -> Constraint:
+        p = self.n_statistics(embedding_dim)
+        if self.covariance is None:
+            return Unrestricted(p)
+        offset = np.zeros(p)
+        offset[embedding_dim:] = np.linalg.inv(self.covariance)[np.triu_indices(embedding_dim)]
+        return AffineSubspace(offset, np.eye(p)[:, :embedding_dim])
+
+    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
+        precision = _precision(theta, embedding_dim)
+        lowest = float(np.linalg.eigvalsh(precision)[0])
+        if not lowest > 0.0:
+            raise EstimationError(
+                f"The estimated precision matrix is not positive definite (smallest eigenvalue {lowest:.3g}): "
+                "inside this region the rows do not show the curvature of a normal density. "
+                "Use more rows, a known covariance, or another model."
+            )
+        covariance = np.linalg.inv(precision) if self.covariance is None else np.array(self.covariance)
+        covariance = 0.5 * (covariance + covariance.T)
+        return Parameters(mean=covariance @ theta[:embedding_dim], covariance=covariance)
+
+    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
+        params = self.parameters(theta, embedding_dim)
+        mean, covariance = params.mean, params.covariance
+        p, d = theta.size, embedding_dim
+        mean_jacobian = np.zeros((d, p))
+        covariance_jacobian = np.zeros((d * d, p))
+        mean_jacobian[:, :d] = covariance
+        for k, (i, j) in enumerate(zip(*np.triu_indices(d), strict=True), start=d):
+            change = np.zeros((d, d))
+            change[i, j] = change[j, i] = 1.0
+            mean_jacobian[:, k] = -covariance @ change @ mean  # dμ = −Σ dΛ μ
+            covariance_jacobian[:, k] = -(covariance @ change @ covariance).ravel()  # dΣ = −Σ dΛ Σ
+        return {"mean": mean_jacobian, "covariance": covariance_jacobian}
+
+    def natural_parameters(  # type: ignore[override]
+        self, *, mean: ArrayLike, covariance: ArrayLike | None = None
+    ) -> FloatArray:
+        mu, sigma = self._mean_and_covariance(mean, covariance)
+        precision = np.linalg.inv(sigma)
+        return np.concatenate([precision @ mu, precision[np.triu_indices(mu.size)]])
+
+    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+        d = embedding_dim
+        i, j = np.triu_indices(d)
+        mu = mean[:d]
+        if self.covariance is not None:
+            return self.natural_parameters(mean=mu)
+        second = np.empty((d, d))
+        second[i, j] = second[j, i] = -mean[d:] / _multiplicity(i, j)
+        sigma = second - np.outer(mu, mu)
+        scale = np.sqrt(np.maximum(np.diag(sigma), np.finfo(float).tiny))
+        if not np.linalg.eigvalsh(sigma / np.outer(scale, scale))[0] > 1e-12:
+            raise EstimationError(
+                "The sample covariance is singular: all rows are identical or lie in a plane."
+            )
+        return self.natural_parameters(mean=mu, covariance=sigma)
+
+    def fisher_information(self, theta: FloatArray, embedding_dim: int) -> FloatArray:
+        params = self.parameters(theta, embedding_dim)
+        mu, sigma = params.mean, params.covariance
+        d = embedding_dim
+        i, j = np.triu_indices(d)
+        m = _multiplicity(i, j)
+        out = np.empty((theta.size, theta.size))
+        out[:d, :d] = sigma
+        # Isserlis: cov(x_k, x_i x_j) = σ_ki μ_j + σ_kj μ_i
+        out[:d, d:] = -m * (sigma[:, i] * mu[j] + sigma[:, j] * mu[i])
+        out[d:, :d] = out[:d, d:].T
+        quartic = np.zeros((i.size, i.size))
+        for a, b in ((i, j), (j, i)):
+            cross = sigma[np.ix_(a, i)] * (sigma[np.ix_(b, j)] + np.outer(mu[b], mu[j]))
+            quartic += cross + sigma[np.ix_(a, j)] * np.outer(mu[b], mu[i])
+        out[d:, d:] = np.outer(m, m) * quartic
+        return out
+
+    def draw(  # type: ignore[override]
+        self,
+        n: int,
+        rng: np.random.Generator,
+        *,
+        mean: ArrayLike,
+        covariance: ArrayLike | None = None,
+    ) -> FloatArray:
+        mu, sigma = self._mean_and_covariance(mean, covariance)
+        return mu + rng.standard_normal((n, mu.size)) @ np.linalg.cholesky(sigma).T
+
+    def _mean_and_covariance(
+        self, mean: ArrayLike, covariance: ArrayLike | None
+    ) -> tuple[FloatArray, FloatArray]:
+        mu = check_vector(mean, "mean")
+        if covariance is None:
+            if self.covariance is None:
+                raise InvalidInputError("covariance must be given: this model does not know it.")
+            sigma = self.covariance
+        else:
+            sigma = _check_covariance(covariance)
+        if len(sigma) != mu.size:
+            raise InvalidInputError(f"mean has {mu.size} entries, covariance {len(sigma)} rows.")
+        return mu, sigma
+
+
+def _multiplicity(i: Any, j: Any) -> FloatArray:
+    """½ on the diagonal, 1 off it: −½ xᵀΛx = −Σ_{i≤j} m_ij Λ_ij x_i x_j."""
+    return np.where(i == j, 0.5, 1.0)
+
+
+def _precision(theta: FloatArray, d: int) -> FloatArray:
+    precision = np.empty((d, d))
+    i, j = np.triu_indices(d)
+    precision[i, j] = precision[j, i] = theta[d:]
+    return precision
+
+
+def _check_covariance(values: ArrayLike) -> FloatArray:
+    sigma = as_float_array(values, "covariance")
+    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.isfinite(sigma).all():
+        raise InvalidInputError(f"covariance must be a finite square matrix; got shape {sigma.shape}.")
+    if not np.allclose(sigma, sigma.T, rtol=1e-10, atol=0.0):
+        raise InvalidInputError("covariance must be symmetric.")
+    lowest = float(np.linalg.eigvalsh(sigma)[0])
+    if not lowest > 0.0:
+        raise InvalidInputError(
+            f"covariance must be positive definite; its smallest eigenvalue is {lowest:.6g}."
+        )
+    return 0.5 * (sigma + sigma.T)

@@ -1,0 +1,83 @@
+"""Named parameters: an immutable record that models fill and users read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+__all__ = ["Field", "Parameters"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One named parameter of a model and what kind of quantity it is.
+
+    An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle.
+    """
+
+    name: str
+    kind: Literal["array", "direction"] = "array"
+
+
+class Parameters(Mapping[str, Any]):
+    """Values by name, read as attributes (``params.concentration``) or as a mapping.
+
+    The same names hold estimates, standard errors or intervals, and ``**params`` passes them on.
+
+    Examples
+    --------
+    >>> from tmsm.models import Parameters
+    >>> params = Parameters(mean_direction=[0.0, 1.0], concentration=2.0)
+    >>> params.concentration
+    2.0
+    >>> list(params)
+    ['mean_direction', 'concentration']
+    """
+
+    __slots__ = ("_values",)
+    _values: dict[str, Any]
+
+    def __init__(self, **values: Any) -> None:
+        object.__setattr__(self, "_values", values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"There is no parameter {name!r}; there are {list(self._values)}.") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("Parameters are read-only.")
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._values]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parameters):
+            return NotImplemented
+        return list(self) == list(other) and all(np.array_equal(self[k], other[k]) for k in self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._values,)
+
+    def __repr__(self) -> str:
+        named = (f"{name}={np.array2string(np.asarray(v), separator=', ')}" for name, v in self.items())
+        return f"Parameters({', '.join(named)})"
+
+
+def _rebuild(values: dict[str, Any]) -> Parameters:
+    return Parameters(**values)

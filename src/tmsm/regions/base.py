@@ -1,0 +1,177 @@
+"""What a region is: the observed part of a manifold, known by the signed distance to its border."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tmsm.arrays import BoolArray, FloatArray, row_norms
+from tmsm.errors import InvalidInputError, InvalidTypeError
+from tmsm.manifolds import Manifold
+from tmsm.validation import check_count, check_option
+from tmsm.values import ValueObject
+
+if TYPE_CHECKING:
+    from tmsm.regions.combinations import Complement, Intersection, Union
+
+__all__ = ["METRICS", "AxisAligned", "BorderView", "Region", "SmoothBorder", "best_axis"]
+
+METRICS = ("geodesic", "chordal", "projected")
+
+
+class Region(ValueObject, ABC):
+    """An open part of a manifold.
+
+    A subclass gives `manifold` and `signed_distance`; everything else follows.  Rows handed to
+    `signed_distance` and `projected_distance` have already been checked.
+    """
+
+    has_border: bool = True
+
+    @property
+    @abstractmethod
+    def manifold(self) -> Manifold:
+        """The manifold of which this is a part."""
+
+    @abstractmethod
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Geodesic distance to the border, positive inside, and its tangent gradient.
+
+        Returns shapes (n,) and (n, D).  Where two border points are nearest, any of their
+        gradients will do; where there is none (the centre of a cap) the gradient is zero.
+        """
+
+    def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+        """Distance to the border in the plane without coordinate ``axis``, and its gradient there.
+
+        Unsigned, shapes (n,) and (n, D); the gradient's entry ``axis`` is zero.
+        """
+        raise InvalidInputError(
+            f"The projected distance is not defined for {type(self).__name__}. "
+            "Use the metric 'geodesic' or 'chordal'."
+        )
+
+    def distance_in(
+        self, X: FloatArray, metric: str, axis: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """`border_distance` without its checks."""
+        d, gradient = self.signed_distance(X)
+        if metric == "chordal":
+            d, slope = self.manifold.chord(d)
+            return d, gradient * slope[:, None]
+        if metric == "projected":
+            sign = np.where(d > 0.0, 1.0, -1.0)
+            d, flat = self.projected_distance(X, best_axis(self, X) if axis is None else axis)
+            return sign * d, self.manifold.project_tangent(X, flat) * sign[:, None]
+        return d, gradient
+
+    def border_distance(
+        self, X: Any, metric: str = "geodesic", axis: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Signed distance to the border and its tangent gradient.
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D).
+        metric
+            "geodesic"; "chordal", the straight line through the embedding space; or "projected",
+            the distance in the plane that is left when one coordinate is dropped.
+        axis
+            The coordinate that "projected" drops; by default the one that flattens least.
+
+        Returns
+        -------
+        d : shape (n,), positive inside, negative outside, zero on the border.
+        gradient : shape (n, D), tangent.
+        """
+        metric = check_option(metric, METRICS, "metric")
+        if axis is not None:
+            axis = check_count(axis, "axis", at_least=0)
+            if axis >= self.manifold.embedding_dim:
+                raise InvalidInputError(
+                    f"axis must be below {self.manifold.embedding_dim}, the number of coordinates; got {axis}."
+                )
+        return self.distance_in(self.manifold.check_points(X), metric, axis)
+
+    def contains(self, X: Any) -> BoolArray:
+        """Whether each row of X lies inside, shape (n,); a point on the border does not."""
+        return self.signed_distance(self.manifold.check_points(X))[0] > 0.0
+
+    def __invert__(self) -> Region:
+        from tmsm.regions.combinations import Complement
+
+        return Complement(self)
+
+    def __and__(self, other: Region) -> Intersection:
+        from tmsm.regions.combinations import Intersection
+
+        return Intersection((self, _as_region(other)))
+
+    def __or__(self, other: Region) -> Union:
+        from tmsm.regions.combinations import Union
+
+        return Union((self, _as_region(other)))
+
+
+class SmoothBorder(ABC):
+    """A region whose distance to the border has no kink closer than ``reach``.
+
+    Normal-only weights need it.
+    """
+
+    @property
+    @abstractmethod
+    def reach(self) -> float:
+        """Largest distance up to which d is smooth; infinity if it is everywhere."""
+
+    @abstractmethod
+    def distance_laplacian(self, X: FloatArray, d: FloatArray) -> FloatArray:
+        """Laplace–Beltrami operator of the distance, shape (n,), given the distance itself."""
+
+
+class AxisAligned(ABC):
+    """A region with faces across orthogonal axes; componentwise weights need it."""
+
+    @abstractmethod
+    def axis_distances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Distance to the nearer face along each axis, shape (n, D), and its sign of growth."""
+
+
+class BorderView:
+    """The border as seen from the rows of one block; each distance is computed once, on demand."""
+
+    def __init__(self, region: Region, X: FloatArray) -> None:
+        self.region = region
+        self.X = X
+        self._distances: dict[tuple[str, int | None], tuple[FloatArray, FloatArray]] = {}
+
+    def distance(
+        self, metric: str = "geodesic", axis: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Signed distance (n,) and tangent gradient (n, D)."""
+        key = (metric, axis)
+        if key not in self._distances:
+            self._distances[key] = self.region.distance_in(self.X, metric, axis)
+        return self._distances[key]
+
+
+def best_axis(region: Region, X: FloatArray) -> int:
+    """The coordinate to drop so that the projected distance keeps most of its slope on X.
+
+    Dropping a coordinate flattens the sphere where that coordinate is small: the distance then
+    grows like d² from the border, and most of the information is lost.
+    """
+    slopes = [
+        float(row_norms(region.distance_in(X, "projected", axis)[1]).mean())
+        for axis in range(region.manifold.embedding_dim)
+    ]
+    return int(np.argmax(np.round(slopes, 9)))
+
+
+def _as_region(other: object) -> Region:
+    if not isinstance(other, Region):
+        raise InvalidTypeError(f"Regions combine with regions; got {type(other).__name__}.")
+    return other

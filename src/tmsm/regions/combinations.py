@@ -1,0 +1,160 @@
+"""~region, region & region, region | region; and the whole manifold."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.errors import InvalidInputError, InvalidTypeError
+from tmsm.manifolds import Manifold
+from tmsm.regions.base import Region, best_axis
+
+__all__ = ["Complement", "Everywhere", "Intersection", "Union"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Everywhere(Region):
+    """A whole manifold: nothing was cut off, there is no border.
+
+    Parameters
+    ----------
+    manifold
+        The manifold.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> tmsm.Everywhere(tmsm.Sphere(2)).contains([[0.0, 0.0, 1.0]])
+    array([ True])
+    """
+
+    space: Manifold
+
+    has_border = False
+
+    def __init__(self, manifold: Manifold) -> None:
+        if not isinstance(manifold, Manifold):
+            raise InvalidTypeError(
+                f"Everywhere needs a manifold, such as Sphere(2); got {type(manifold).__name__}."
+            )
+        object.__setattr__(self, "space", manifold)
+
+    def __repr__(self) -> str:
+        return f"Everywhere(manifold={self.space!r})"
+
+    @property
+    def manifold(self) -> Manifold:
+        return self.space
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.full(len(X), np.inf), np.zeros_like(X)
+
+    def distance_in(
+        self, X: FloatArray, metric: str, axis: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        return self.signed_distance(X)
+
+    def __invert__(self) -> Region:
+        raise InvalidInputError("The complement of Everywhere is empty: nothing can be observed there.")
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Complement(Region):
+    """What a region leaves out; same border, opposite sign."""
+
+    region: Region
+
+    @property
+    def manifold(self) -> Manifold:
+        return self.region.manifold
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        d, gradient = self.region.signed_distance(X)
+        return -d, -gradient
+
+    def distance_in(
+        self, X: FloatArray, metric: str, axis: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        d, gradient = self.region.distance_in(X, metric, axis)
+        return -d, -gradient
+
+    def __invert__(self) -> Region:
+        return self.region
+
+
+class _Combination(Region):
+    """Several regions of one manifold; one of their distances is taken at each row."""
+
+    parts: tuple[Region, ...]
+
+    def __post_init__(self) -> None:
+        flat: list[Region] = []
+        for part in self.parts:
+            flat.extend(part.parts if isinstance(part, type(self)) else (part,))
+        for part in flat[1:]:
+            if part.manifold != flat[0].manifold:
+                raise InvalidInputError(
+                    f"Regions must lie on one manifold to be combined; got {flat[0].manifold} and {part.manifold}."
+                )
+        object.__setattr__(self, "parts", tuple(flat))
+
+    @property
+    def manifold(self) -> Manifold:
+        return self.parts[0].manifold
+
+    @abstractmethod
+    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> FloatArray:
+        """Which rows take the candidate's distance instead of the current one."""
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.distance_in(X, "geodesic")
+
+    def distance_in(
+        self, X: FloatArray, metric: str, axis: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        if metric == "projected" and axis is None:
+            axis = best_axis(self, X)
+        d, gradient = self.parts[0].distance_in(X, metric, axis)
+        for part in self.parts[1:]:
+            other, other_gradient = part.distance_in(X, metric, axis)
+            better = self._takes_over(other, d)
+            d = np.where(better, other, d)
+            gradient = np.where(better[:, None], other_gradient, gradient)
+        return d, gradient
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Intersection(_Combination):
+    """What lies inside every part.
+
+    Inside, the least of the parts' distances is the exact distance to the border; outside it is a
+    lower bound in size.
+    """
+
+    parts: tuple[Region, ...]
+
+    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> FloatArray:
+        return candidate < current
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Union(_Combination):
+    """What lies inside at least one part.
+
+    Outside, the distance is exact; inside, the largest of the parts' distances is a lower bound:
+    zero on the border and 1-Lipschitz, so a valid weight.  Where parts touch without overlapping it
+    is zero along their seam too; dissolve such parts into one region first.
+    """
+
+    parts: tuple[Region, ...]
+
+    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> FloatArray:
+        return candidate > current

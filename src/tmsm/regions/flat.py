@@ -1,0 +1,287 @@
+"""Regions of flat space: boxes, balls, half-spaces and polygons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide
+from tmsm.errors import InvalidInputError
+from tmsm.manifolds import Euclidean, Manifold
+from tmsm.regions.base import AxisAligned, Region, SmoothBorder
+from tmsm.validation import as_float_array, as_rows, check_number, check_vector
+from tmsm.values import frozen_array
+
+__all__ = ["Ball", "Box", "HalfSpace", "Polygon"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Box(Region, AxisAligned):
+    """The box of points between ``lower`` and ``upper`` in every coordinate.
+
+    Parameters
+    ----------
+    lower, upper
+        Corners, shape (d,); an infinite entry means that this side is open.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> d, _ = tmsm.Box([0.0, 0.0], [1.0, 2.0]).border_distance([[0.5, 0.75], [2.0, 3.0]])
+    >>> d.round(6)
+    array([ 0.5     , -1.414214])
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def __post_init__(self) -> None:
+        lower = check_vector(self.lower, "lower", finite=False)
+        upper = check_vector(self.upper, "upper", finite=False)
+        if lower.shape != upper.shape:
+            raise InvalidInputError(
+                f"lower and upper must have the same length; got {lower.size} and {upper.size}."
+            )
+        bad = ~(lower < upper)
+        if bad.any():
+            j = int(np.argmax(bad))
+            raise InvalidInputError(
+                f"lower must be below upper in every coordinate; coordinate {j} has {lower[j]:.6g} and {upper[j]:.6g}."
+            )
+        if not (np.isfinite(lower).any() or np.isfinite(upper).any()):
+            raise InvalidInputError(
+                "A box needs at least one finite side. For all of R^d use Everywhere(Euclidean(d))."
+            )
+        object.__setattr__(self, "lower", frozen_array(lower))
+        object.__setattr__(self, "upper", frozen_array(upper))
+
+    @property
+    def manifold(self) -> Manifold:
+        return Euclidean(self.lower.size)
+
+    def axis_distances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        from_lower = X - self.lower
+        from_upper = self.upper - X
+        return np.minimum(from_lower, from_upper), np.where(from_lower <= from_upper, 1.0, -1.0)
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        distances, sign = self.axis_distances(X)
+        rows = np.arange(len(X))
+        nearest = np.argmin(distances, axis=1)
+        d = distances[rows, nearest]
+        gradient = np.zeros_like(X)
+        gradient[rows, nearest] = sign[rows, nearest]
+        outside = d < 0.0
+        if outside.any():
+            # The nearest point clips every coordinate that is beyond its face.
+            beyond = np.maximum(-distances[outside], 0.0)
+            length = row_norms(beyond)
+            d[outside] = -length
+            gradient[outside] = safe_divide(beyond * sign[outside], length)
+        return d, gradient
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Ball(Region, SmoothBorder):
+    """The points of R^d closer to ``center`` than ``radius``.
+
+    Parameters
+    ----------
+    center
+        Shape (d,).
+    radius
+        Positive.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> tmsm.Ball([0.0, 0.0], 2.0).contains([[1.0, 1.0], [2.0, 2.0]])
+    array([ True, False])
+    """
+
+    center: FloatArray
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "center", frozen_array(check_vector(self.center, "center")))
+        object.__setattr__(self, "radius", check_number(self.radius, "radius", above=0.0))
+
+    @property
+    def manifold(self) -> Manifold:
+        return Euclidean(self.center.size)
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        inward = self.center - X
+        rho = row_norms(inward)
+        return self.radius - rho, safe_divide(inward, rho)
+
+    @property
+    def reach(self) -> float:
+        return self.radius
+
+    def distance_laplacian(self, X: FloatArray, d: FloatArray) -> FloatArray:
+        # Δd = −(d−1)/ρ; finite at the centre, as on a cap.
+        rho = np.maximum(self.radius - d, 1e-150)
+        return (1.0 - X.shape[1]) / rho
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class HalfSpace(Region, SmoothBorder):
+    """The points x of R^d with ``normal``·x > ``offset``.
+
+    Parameters
+    ----------
+    normal
+        Shape (d,), any length but zero.
+    offset
+        A number.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> tmsm.HalfSpace([0.0, 2.0], 1.0).border_distance([[3.0, 1.0]])[0]
+    array([0.5])
+    """
+
+    normal: FloatArray
+    offset: float
+
+    def __post_init__(self) -> None:
+        normal = check_vector(self.normal, "normal")
+        if not normal.any():
+            raise InvalidInputError("normal must not be the zero vector.")
+        object.__setattr__(self, "normal", frozen_array(normal))
+        object.__setattr__(self, "offset", check_number(self.offset, "offset"))
+
+    @property
+    def manifold(self) -> Manifold:
+        return Euclidean(self.normal.size)
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        length = float(np.linalg.norm(self.normal))
+        gradient = np.empty_like(X)
+        gradient[:] = self.normal / length
+        return (X @ self.normal - self.offset) / length, gradient
+
+    @property
+    def reach(self) -> float:
+        return np.inf
+
+    def distance_laplacian(self, X: FloatArray, d: FloatArray) -> FloatArray:
+        return np.zeros(len(X))
+
+    def __invert__(self) -> Region:
+        return HalfSpace(-self.normal, -self.offset)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Polygon(Region):
+    """The inside of a simple polygon in the plane; distances are exact to its edges.
+
+    Parameters
+    ----------
+    vertices
+        Shape (m, 2), in order, either way round; a last vertex equal to the first is dropped.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> triangle = tmsm.Polygon([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    >>> triangle.border_distance([[2.0, 1.0]])[0].round(6)
+    array([0.707107])
+    """
+
+    vertices: FloatArray
+
+    def __post_init__(self) -> None:
+        vertices = as_float_array(as_rows(self.vertices, "vertices", 2), "vertices")
+        Euclidean(2).check_points(vertices, "vertices")
+        if len(vertices) > 1 and (vertices[0] == vertices[-1]).all():
+            vertices = vertices[:-1]
+        if len(np.unique(vertices, axis=0)) < 3:
+            raise InvalidInputError(
+                f"A polygon needs at least three distinct vertices; got {len(np.unique(vertices, axis=0))}."
+            )
+        repeated = (vertices == np.roll(vertices, -1, axis=0)).all(axis=1)
+        if repeated.any():
+            raise InvalidInputError(
+                f"vertices has a repeated vertex (vertex {int(np.argmax(repeated))}); drop one of the two."
+            )
+        _check_simple(vertices)
+        object.__setattr__(self, "vertices", frozen_array(vertices))
+
+    @property
+    def manifold(self) -> Manifold:
+        return Euclidean(2)
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # One edge at a time: n numbers in memory, never n × m.
+        x, y = X[:, 0], X[:, 1]
+        least = np.full(len(X), np.inf)
+        best_u, best_v = np.zeros(len(X)), np.zeros(len(X))
+        best_edge = np.zeros(len(X), dtype=np.int64)
+        inside = np.zeros(len(X), dtype=bool)
+        starts, ends = self.vertices, np.roll(self.vertices, -1, axis=0)
+        for k, ((ax, ay), (bx, by)) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+            ex, ey = bx - ax, by - ay
+            u, v = x - ax, y - ay
+            along = np.clip((u * ex + v * ey) / (ex * ex + ey * ey), 0.0, 1.0)
+            u, v = u - along * ex, v - along * ey
+            squared = u * u + v * v
+            nearer = squared < least
+            least = np.where(nearer, squared, least)
+            best_u, best_v = np.where(nearer, u, best_u), np.where(nearer, v, best_v)
+            best_edge[nearer] = k
+            if ay != by:  # a ray to the right crosses the edge (half-open, so a vertex counts once)
+                crosses = (ay > y) != (by > y)
+                inside ^= crosses & (x < ax + (y - ay) * (ex / ey))
+        length = np.sqrt(least)
+        sign = np.where(inside, 1.0, -1.0)
+        gradient = safe_divide(np.column_stack([best_u, best_v]), length) * sign[:, None]
+        on_border = length == 0.0
+        if on_border.any():
+            edge = ends[best_edge[on_border]] - starts[best_edge[on_border]]
+            inward = np.column_stack([-edge[:, 1], edge[:, 0]]) * _orientation(self.vertices)
+            gradient[on_border] = safe_divide(inward, row_norms(inward))
+        return sign * length, gradient
+
+
+def _orientation(vertices: FloatArray) -> float:
+    following = np.roll(vertices, -1, axis=0)
+    # Twice the signed area, about the first vertex so that far coordinates lose no digits.
+    a, b = vertices - vertices[0], following - vertices[0]
+    return 1.0 if float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum()) > 0.0 else -1.0
+
+
+def _side(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
+    return np.sign((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]))
+
+
+def _check_simple(vertices: FloatArray) -> None:
+    m = len(vertices)
+    starts, ends = vertices, np.roll(vertices, -1, axis=0)
+    for k in range(m):
+        # Edges that share no vertex with edge k and come after it.
+        others = np.arange(k + 2, m if k else m - 1)
+        if others.size == 0:
+            continue
+        a, b = np.broadcast_to(starts[k], (others.size, 2)), np.broadcast_to(ends[k], (others.size, 2))
+        c, d = starts[others], ends[others]
+        straddles = (_side(a, b, c) * _side(a, b, d) <= 0) & (_side(c, d, a) * _side(c, d, b) <= 0)
+        # Collinear edges straddle in both senses and only meet if their extents overlap.
+        overlap = (
+            (np.minimum(a, b) <= np.maximum(c, d)).all(axis=1)
+            & (np.minimum(c, d) <= np.maximum(a, b)).all(axis=1)
+        )
+        crossing = straddles & overlap
+        if crossing.any():
+            raise InvalidInputError(
+                f"The polygon crosses or touches itself: edge {k} meets edge {int(others[np.argmax(crossing)])}. "
+                "Check the order of the vertices."
+            )

@@ -1,0 +1,137 @@
+"""Regions of the sphere in any dimension that need no tree: caps and hemispheres."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide
+from tmsm.manifolds import Manifold, Sphere
+from tmsm.regions.base import Region, SmoothBorder
+from tmsm.secular import minimise_on_sphere
+from tmsm.validation import check_number, check_unit_vector
+from tmsm.values import frozen_array
+
+__all__ = ["Cap", "Hemisphere"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cap(Region, SmoothBorder):
+    """The points of a sphere whose geodesic distance to ``center`` is below ``radius``.
+
+    Parameters
+    ----------
+    center
+        Unit vector, shape (D,): the cap lies on the sphere S^(D−1).
+    radius
+        Angle in radians, between 0 and π.
+
+    Examples
+    --------
+    >>> import numpy as np, tmsm
+    >>> cap = tmsm.Cap([0.0, 0.0, 1.0], radius=np.pi / 3)
+    >>> d, gradient = cap.border_distance([[0.0, 0.0, 1.0]])
+    >>> round(float(d[0]), 6)
+    1.047198
+    """
+
+    center: FloatArray
+    radius: float
+
+    def __init__(self, center: ArrayLike, radius: float) -> None:
+        object.__setattr__(self, "center", frozen_array(check_unit_vector(center, "center")))
+        hint = ""
+        if isinstance(radius, int | float) and np.pi <= radius <= 180:
+            hint = "Degrees become radians with numpy.radians."
+        object.__setattr__(
+            self, "radius", check_number(radius, "radius", above=0.0, below=np.pi, hint=hint)
+        )
+
+    def _value(self) -> tuple[Any, ...]:
+        # A hemisphere equals the cap that it is.
+        return Cap, self.center.size, (self.center + 0.0).tobytes(), self.radius
+
+    @property
+    def manifold(self) -> Manifold:
+        return Sphere(self.center.size - 1)
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        cosine = X @ self.center
+        inward = self.center - X * cosine[:, None]  # P c, of length sin ρ
+        sine = row_norms(inward)
+        d = self.radius - np.arctan2(sine, cosine)
+        return d, safe_divide(inward, sine)
+
+    def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+        """Distance to the ellipse (ellipsoid of revolution) that the border's circle projects to.
+
+        In the coordinates (along the projected centre, across it) its centre is
+        (cos r ‖c₋ⱼ‖, 0) and its half-axes are sin r |c_j| and sin r.
+        """
+        along = np.delete(self.center, axis)
+        length = float(np.linalg.norm(along))
+        if length < 1e-15:
+            along, length = np.eye(along.size)[0], 0.0
+        else:
+            along = along / length
+        half_axes = np.sin(self.radius) * np.array([abs(self.center[axis]), 1.0])
+
+        flat = np.delete(X, axis, axis=1)
+        u = flat @ along
+        across = flat - u[:, None] * along
+        v = row_norms(across)
+        point = np.column_stack([u - np.cos(self.radius) * length, v])
+        # min ‖S θ − point‖² over ‖θ‖ = 1, S the half-axes: a quadratic on the unit sphere.
+        theta, _, hard = minimise_on_sphere(half_axes**2, -half_axes * point, 1.0)
+        # Two nearest points, mirror images: keep the one across, whose v is not negative.
+        theta[hard] = np.abs(theta[hard])
+        offset = point - half_axes * theta
+        distance = row_norms(offset)
+        offset = safe_divide(offset, distance)
+        planar = offset[:, :1] * along + safe_divide(across, v) * offset[:, 1:]
+        return distance, np.insert(planar, axis, 0.0, axis=1)
+
+    @property
+    def reach(self) -> float:
+        return self.radius
+
+    def distance_laplacian(self, X: FloatArray, d: FloatArray) -> FloatArray:
+        # Δd = −(D−2) cot ρ with ρ = radius − d; finite, so that a weight that vanishes there kills it.
+        rho = np.maximum(self.radius - d, 1e-150)
+        return (2.0 - X.shape[1]) / np.tan(rho)
+
+    def __invert__(self) -> Region:
+        return Cap(-self.center, np.pi - self.radius)
+
+
+@final
+class Hemisphere(Cap):
+    """The half of the sphere round ``pole``: ``Cap(pole, π/2)``, in any dimension.
+
+    Parameters
+    ----------
+    pole
+        Unit vector, shape (D,).
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> tmsm.Hemisphere([-1.0, 0.0, 0.0]).contains([[-0.6, 0.8, 0.0], [0.6, 0.8, 0.0]])
+    array([ True, False])
+    """
+
+    def __init__(self, pole: ArrayLike) -> None:
+        super().__init__(check_unit_vector(pole, "pole"), np.pi / 2)
+
+    @property
+    def pole(self) -> FloatArray:
+        """The centre of the hemisphere."""
+        return self.center
+
+    def __repr__(self) -> str:
+        return f"Hemisphere(pole={self.center.tolist()})"
+
+    def __invert__(self) -> Region:
+        return Hemisphere(-self.center)

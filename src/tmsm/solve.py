@@ -1,0 +1,108 @@
+"""(A, b) becomes an estimate: minimise θᵀAθ + 2bᵀθ over the set that the model allows."""
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.errors import EstimationError
+from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
+from tmsm.secular import minimise_on_sphere
+
+__all__ = ["MAX_CONDITION", "Solution", "solve"]
+
+# Beyond it fewer than four digits of θ would be left.
+MAX_CONDITION = 1e12
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The minimiser and what its error depends on.
+
+    Attributes
+    ----------
+    theta
+        θ̂, shape (p,).
+    tangent
+        Orthonormal basis of the directions in which θ may move at θ̂, shape (p, k).
+    curvature
+        Hessian of J/2 along them (of the Lagrangian, for a curved set), shape (k, k).
+    condition
+        Condition number of A after scaling its diagonal to one.
+    status
+        One sentence: what was found, and what to be wary of.
+    """
+
+    theta: FloatArray
+    tangent: FloatArray
+    curvature: FloatArray
+    condition: float
+    status: str
+
+
+@singledispatch
+def solve(constraint: Constraint, A: FloatArray, b: FloatArray) -> Solution:
+    """Minimise θᵀAθ + 2bᵀθ over the constraint; a singular A is reported, never inverted."""
+    raise NotImplementedError(f"There is no solver for {type(constraint).__name__}.")
+
+
+@solve.register
+def _linear(constraint: Unrestricted, A: FloatArray, b: FloatArray) -> Solution:
+    theta, condition = _solve_positive(A, -b)
+    return Solution(theta, constraint.tangent(theta), A, condition, "The unique minimum, in closed form.")
+
+
+@solve.register
+def _affine(constraint: AffineSubspace, A: FloatArray, b: FloatArray) -> Solution:
+    T, offset = constraint.basis, constraint.offset
+    curvature = T.T @ A @ T
+    phi, condition = _solve_positive(curvature, -T.T @ (A @ offset + b))
+    return Solution(offset + T @ phi, T, curvature, condition, "The unique minimum, in closed form.")
+
+
+@solve.register
+def _on_sphere(constraint: FixedNorm, A: FloatArray, b: FloatArray) -> Solution:
+    values, vectors = np.linalg.eigh(A)
+    if not values[-1] > 0.0:
+        raise EstimationError(_singular(np.inf))
+    rows, multiplier, hard = minimise_on_sphere(values, (vectors.T @ b)[None, :], constraint.radius)
+    theta = vectors @ rows[0]
+    tangent = constraint.tangent(theta)
+    curvature = tangent.T @ (A + float(multiplier[0]) * np.eye(b.size)) @ tangent
+    condition = _condition(curvature)
+    status = "The global minimum at the known norm."
+    if hard[0]:
+        status = (
+            "Two directions fit equally well at the known norm (the hard case); one of them is given. "
+            "The data do not tell them apart."
+        )
+    elif condition > MAX_CONDITION:
+        raise EstimationError(_singular(condition))
+    return Solution(theta, tangent, curvature, condition, status)
+
+
+def _solve_positive(A: FloatArray, rhs: FloatArray) -> tuple[FloatArray, float]:
+    """Solve A x = rhs for a symmetric positive definite A, scaled to a unit diagonal first."""
+    diagonal = np.diag(A)
+    if not ((diagonal > 0.0).all() and np.isfinite(A).all()):
+        raise EstimationError(_singular(np.inf))
+    scale = 1.0 / np.sqrt(diagonal)
+    values, vectors = np.linalg.eigh(A * np.outer(scale, scale))
+    condition = float(values[-1] / values[0]) if values[0] > 0.0 else np.inf
+    if not condition <= MAX_CONDITION:
+        raise EstimationError(_singular(condition))
+    return scale * (vectors @ ((vectors.T @ (scale * rhs)) / values)), condition
+
+
+def _condition(A: FloatArray) -> float:
+    values = np.linalg.eigvalsh(A)
+    return float(values[-1] / values[0]) if values[0] > 0.0 else np.inf
+
+
+def _singular(condition: float) -> str:
+    size = "singular" if np.isinf(condition) else f"nearly singular (condition number {condition:.1e})"
+    return (
+        f"The matrix A of the estimate is {size}: the rows do not determine every parameter. "
+        "Use more distinct rows, fix a parameter that is known, and in flat space centre and scale the columns."
+    )

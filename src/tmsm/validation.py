@@ -1,0 +1,177 @@
+"""Checks of what users pass in: what is wrong, whose it is, the rule, and what to do."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike, BoolArray, FloatArray
+from tmsm.errors import InvalidInputError, InvalidTypeError
+
+__all__ = [
+    "as_float_array",
+    "as_rows",
+    "check_count",
+    "check_number",
+    "check_option",
+    "check_random_state",
+    "check_sample_weight",
+    "check_unit_vector",
+    "check_vector",
+    "count_rows",
+]
+
+
+def as_float_array(values: ArrayLike, name: str) -> FloatArray:
+    """Convert to float64 or say why not; NaN and infinities pass."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidTypeError(
+            f"{name} must hold real numbers; got {_describe(values)}. "
+            "Convert text columns to numbers and complex values to pairs of reals."
+        ) from None
+
+
+def as_rows(values: Any, name: str, width: int | None = None) -> np.ndarray[Any, Any]:
+    """Return a two-dimensional numeric array without copying or converting what already is one.
+
+    The dtype is left alone (float32 and memory maps are converted block by block by the caller).
+    """
+    array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        array = as_float_array(values, name)
+    if array.ndim != 2:
+        hint = f" For a single point use {name}.reshape(1, -1)." if array.ndim == 1 else ""
+        raise InvalidInputError(
+            f"{name} must be a table of shape (n, D), one row a point; got shape {array.shape}.{hint}"
+        )
+    if array.shape[0] == 0:
+        raise InvalidInputError(f"{name} has no rows.")
+    if width is not None and array.shape[1] != width:
+        hint = ""
+        if array.shape[1] == 2 and width == 3:
+            hint = " Longitude and latitude in degrees become unit vectors with lonlat_to_xyz(lon, lat)."
+        elif array.shape[0] == width:
+            hint = f" Its transpose has: pass {name}.T."
+        raise InvalidInputError(
+            f"{name} has {array.shape[1]} columns where points have {width} coordinates.{hint}"
+        )
+    return array
+
+
+def check_vector(values: ArrayLike, name: str, *, finite: bool = True) -> FloatArray:
+    """Return a one-dimensional float64 array."""
+    vector = as_float_array(values, name)
+    if vector.ndim != 1 or vector.size == 0:
+        raise InvalidInputError(f"{name} must be a vector; got shape {vector.shape}.")
+    if finite and not np.isfinite(vector).all():
+        raise InvalidInputError(f"{name} must be finite; got {vector.tolist()}.")
+    return vector
+
+
+def check_unit_vector(values: ArrayLike, name: str) -> FloatArray:
+    """Return a vector of length one (to rounding) in at least two dimensions."""
+    vector = check_vector(values, name)
+    if vector.size < 2:
+        raise InvalidInputError(f"{name} must have at least two coordinates; got {vector.tolist()}.")
+    norm = float(np.linalg.norm(vector))
+    if not abs(norm - 1.0) <= 1e-6:
+        raise InvalidInputError(
+            f"{name} must be a unit vector; its norm is {norm:.6g}. "
+            "Divide it by its norm, or use lonlat_to_xyz if these are degrees."
+        )
+    return vector / norm
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    above: float = -np.inf,
+    below: float = np.inf,
+    hint: str = "",
+) -> float:
+    """Return a finite float strictly between ``above`` and ``below``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise InvalidTypeError(f"{name} must be a number; got {_describe(value)}.")
+    number = float(value)
+    if not (above < number < below and np.isfinite(number)):
+        rule = "finite"
+        if np.isfinite(above) and np.isfinite(below):
+            rule = f"between {above:.6g} and {below:.6g}"
+        elif np.isfinite(above):
+            rule = f"finite and greater than {above:.6g}"
+        raise InvalidInputError(f"{name} must be {rule}; got {number:.6g}.{' ' if hint else ''}{hint}")
+    return number
+
+
+def check_count(value: Any, name: str, *, at_least: int = 1) -> int:
+    """Return an int that is at least ``at_least``."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise InvalidTypeError(f"{name} must be a whole number; got {_describe(value)}.")
+    if value < at_least:
+        raise InvalidInputError(f"{name} must be at least {at_least}; got {value}.")
+    return int(value)
+
+
+def check_option(value: Any, options: Iterable[str], name: str) -> str:
+    """Return ``value`` if it is one of the options."""
+    legal = list(options)
+    if not isinstance(value, str):
+        raise InvalidTypeError(f"{name} must be one of {legal}; got {_describe(value)}.")
+    if value not in legal:
+        close = get_close_matches(value, legal, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidInputError(f"{name}={value!r} is not an option. Choose one of {legal}.{hint}")
+    return value
+
+
+def check_random_state(random_state: Any) -> np.random.Generator:
+    """Turn None, an int or a Generator into a Generator; the global state is never touched."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None or (
+        isinstance(random_state, Integral) and not isinstance(random_state, bool) and random_state >= 0
+    ):
+        return np.random.default_rng(random_state)
+    raise InvalidTypeError(
+        "random_state must be None, a non-negative whole number or a numpy.random.Generator; "
+        f"got {_describe(random_state)}."
+    )
+
+
+def check_sample_weight(values: ArrayLike | None, n: int) -> FloatArray | None:
+    """Return relative weights, one a row, non-negative and not all zero."""
+    if values is None:
+        return None
+    weight = as_float_array(values, "sample_weight")
+    if weight.shape != (n,):
+        raise InvalidInputError(
+            f"sample_weight must have one entry for each of the {n} rows of X; got shape {weight.shape}."
+        )
+    bad = ~(weight >= 0) | np.isinf(weight)
+    if bad.any():
+        raise InvalidInputError(
+            f"sample_weight must be finite and not negative; {count_rows(bad)} "
+            f"(first: row {int(np.argmax(bad))}, {weight[np.argmax(bad)]:.6g})."
+        )
+    if not weight.any():
+        raise InvalidInputError("sample_weight is zero for every row: there is nothing to fit.")
+    return weight
+
+
+def count_rows(bad: BoolArray) -> str:
+    """Say '3 of 500 rows are not'."""
+    n = int(np.count_nonzero(bad))
+    return f"{n} of {bad.size} rows {'is' if n == 1 else 'are'} not"
+
+
+def _describe(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
