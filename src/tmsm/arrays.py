@@ -17,6 +17,7 @@ __all__ = [
     "row_dots",
     "row_norms",
     "safe_divide",
+    "safe_inverse",
     "weighted_gram",
 ]
 
@@ -27,13 +28,14 @@ BoolArray = NDArray[np.bool_]
 # BLAS pads a 3-column product to its kernel width (measured: 12 ms against 55 ms for 10^7 rows).
 _DOT_COLUMNS = 6
 
+# Small enough to be no length of a vector that is not zero, large enough for its inverse to have room.
+_TINY = 1e-150
+
 
 def row_dots(U: FloatArray, V: FloatArray) -> FloatArray:
     """Dot product of each row of U with the same row of V, shape (n,)."""
-    total: FloatArray = U[:, 0] * V[:, 0]
-    for j in range(1, U.shape[1]):
-        total += U[:, j] * V[:, j]
-    return total
+    dots: FloatArray = np.einsum("ij,ij->i", U, V)
+    return dots
 
 
 def row_norms(V: FloatArray) -> FloatArray:
@@ -42,11 +44,15 @@ def row_norms(V: FloatArray) -> FloatArray:
     return np.sqrt(squared, out=squared)
 
 
+def safe_inverse(length: FloatArray) -> FloatArray:
+    """1/length for lengths of any shape, and a huge finite number for zero."""
+    inverse: FloatArray = np.maximum(length, _TINY)
+    return np.divide(1.0, inverse, out=inverse)
+
+
 def safe_divide(V: FloatArray, length: FloatArray) -> FloatArray:
     """Rows of V (n, D) divided by ``length`` (n,); a row of length zero becomes zero, not NaN."""
-    inverse: FloatArray = np.maximum(length, np.finfo(np.float64).tiny)
-    np.divide(1.0, inverse, out=inverse)
-    return V * inverse[:, None]
+    return V * safe_inverse(length)[:, None]
 
 
 def weighted_gram(G: FloatArray, weight: FloatArray | float | None) -> FloatArray:
@@ -55,13 +61,17 @@ def weighted_gram(G: FloatArray, weight: FloatArray | float | None) -> FloatArra
     if isinstance(weight, np.ndarray):
         weighted = G * weight[:, None]
         weight = None
+    total: FloatArray
     p = G.shape[1]
     if p > _DOT_COLUMNS:
         total = weighted.T @ G
         total = 0.5 * (total + total.T)
     else:
         total = np.empty((p, p))
-        for i in range(p):
-            for j in range(i, p):
-                total[i, j] = total[j, i] = np.dot(weighted[:, i], G[:, j])
-    return total if weight is None else weight * total
+        columns = list(G.T)
+        for i, left in enumerate(weighted.T):
+            for j in range(i + 1):
+                total[i, j] = total[j, i] = left.dot(columns[j])
+    if weight is not None:
+        total *= weight
+    return total

@@ -21,9 +21,7 @@ __all__ = [
 ]
 
 
-def sandwich_covariance(
-    solution: Solution, residual_squares: FloatArray, weight_sum: float
-) -> FloatArray:
+def sandwich_covariance(solution: Solution, residual_squares: FloatArray, weight_sum: float) -> FloatArray:
     """Cov(θ̂) = T H⁻¹ Tᵀ S T H⁻¹ Tᵀ, shape (p, p).
 
     S = Σ w² e eᵀ / (Σw)² with e_i = A_i θ̂ + b_i, T the tangent of the family at θ̂ and H the
@@ -41,9 +39,7 @@ def inverse_information(information: FloatArray, tangent: FloatArray, n: float) 
     return 0.5 * (covariance + covariance.T)
 
 
-def standard_errors(
-    model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int
-) -> Parameters:
+def standard_errors(model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> Parameters:
     """Delta method: the fields of the parameters with their standard errors.
 
     A direction has one: the square root of the trace of its tangent covariance, in radians.
@@ -125,7 +121,8 @@ def _ellipse_axes(
 
 
 def _delta_diagonal(jacobian: FloatArray, covariance: FloatArray) -> FloatArray:
-    return np.maximum(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0)
+    variances: FloatArray = np.maximum(np.einsum("ij,jk,ik->i", jacobian, covariance, jacobian), 0.0)
+    return variances
 
 
 def _like(value: FloatArray | float, flat: FloatArray) -> FloatArray | float:

@@ -31,6 +31,10 @@ class Manifold(ValueObject, ABC):
     def contains(self, X: FloatArray) -> BoolArray:
         """Whether each row lies on the manifold, to rounding; False for NaN and infinities."""
 
+    def contains_all(self, X: FloatArray) -> bool:
+        """Whether every row lies on the manifold."""
+        return bool(self.contains(X).all())
+
     @abstractmethod
     def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
         """Say what is wrong with the finite rows marked ``bad`` and how to mend them."""
@@ -72,7 +76,7 @@ class Manifold(ValueObject, ABC):
     def check_points(self, X: Any, name: str = "X") -> FloatArray:
         """Return X as an (n, D) float64 array of points of this manifold, or raise with the reason."""
         rows = as_float_array(as_rows(X, name, self.embedding_dim), name)
-        if not self.contains(rows).all():
+        if not self.contains_all(rows):
             raise InvalidInputError(str(self.reason(rows, name)))
         return rows
 
@@ -91,8 +95,8 @@ class Sphere(Manifold):
     --------
     >>> import tmsm
     >>> sphere = tmsm.Sphere(2)
-    >>> sphere.reason([[0.0, 0.0, 1.2]])
-    'X has 1 of 1 rows off the sphere (worst: row 0, norm 1.2). Normalise them, or use lonlat_to_xyz if these are degrees.'
+    >>> sphere.reason([[0.0, 0.0, 1.2]])  # doctest: +ELLIPSIS
+    'X has 1 of 1 rows off the sphere (worst: row 0, norm 1.2). Normalise them, or ...'
     """
 
     dim: int = 2
@@ -108,9 +112,11 @@ class Sphere(Manifold):
         return self.dim + 1
 
     def contains(self, X: FloatArray) -> BoolArray:
-        excess = row_dots(X, X)
-        excess -= 1.0
-        return np.abs(excess, out=excess) <= self._TOLERANCE
+        return np.abs(row_dots(X, X) - 1.0) <= self._TOLERANCE
+
+    def contains_all(self, X: FloatArray) -> bool:
+        squared = row_dots(X, X)
+        return bool(squared.min() >= 1.0 - self._TOLERANCE and squared.max() <= 1.0 + self._TOLERANCE)
 
     def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
         norms = row_norms(X)
@@ -136,7 +142,8 @@ class Sphere(Manifold):
     def uniform(self, n: int, random_state: Any = None) -> FloatArray:
         rng = check_random_state(random_state)
         draws = rng.standard_normal((check_count(n, "n", at_least=0), self.embedding_dim))
-        return draws / np.linalg.norm(draws, axis=1)[:, None]
+        points: FloatArray = draws / np.linalg.norm(draws, axis=1)[:, None]
+        return points
 
 
 @final
@@ -166,7 +173,8 @@ class Euclidean(Manifold):
         return self.dim
 
     def contains(self, X: FloatArray) -> BoolArray:
-        return np.isfinite(X).all(axis=1)
+        finite: BoolArray = np.isfinite(X).all(axis=1)
+        return finite
 
     def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
         # Every finite row is a point of R^d, so `reason` never gets here.

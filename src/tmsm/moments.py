@@ -8,19 +8,21 @@ Everything here is a sum over rows, so two parts of a data set are added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray, row_dots, weighted_gram
+from tmsm.arrays import ArrayLike, FloatArray, weighted_gram
 from tmsm.errors import InvalidInputError
 from tmsm.models.base import Model
-from tmsm.rows import Block
+from tmsm.rows import Block, Rows
 from tmsm.validation import as_float_array
 from tmsm.weights import Weight
 
-__all__ = ["MAX_FEATURE_STATISTICS", "LogExposure", "Moments", "MomentSpec", "accumulate", "residual_moments"]
+__all__ = ["MAX_FEATURE_STATISTICS", "LogExposure", "MomentSpec", "Moments", "accumulate", "residual_moments"]
 
 LogExposure = Callable[[FloatArray], tuple[ArrayLike, ArrayLike]]
 
@@ -114,24 +116,24 @@ class Moments:
         )
 
 
-def accumulate(spec: MomentSpec, blocks: Iterable[Block], *, features: bool = False) -> Moments:
-    """Sum the moments of all blocks; with ``features`` also what errors need without a second pass."""
-    total: Moments | None = None
-    for block in blocks:
+def accumulate(spec: MomentSpec, rows: Rows, *, features: bool = False) -> Moments:
+    """Sum the moments of all rows; with ``features`` also what errors need without a second pass."""
+
+    def block_moments(block: Block) -> Moments:
         terms = _BlockTerms(spec, block)
-        moments = terms.moments_with_features() if features else terms.moments()
-        total = moments if total is None else total + moments
-    assert total is not None, "Rows yields at least one block or raises"
-    return total
+        return terms.moments_with_features() if features else terms.moments()
+
+    return reduce(add, rows.map(block_moments))
 
 
-def residual_moments(spec: MomentSpec, blocks: Iterable[Block], theta: FloatArray) -> FloatArray:
+def residual_moments(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatArray:
     """Σ w² e eᵀ over the rows, e_i = A_i θ + b_i: the second pass, shape (p, p)."""
-    total = np.zeros((theta.size, theta.size))
-    for block in blocks:
+
+    def block_squares(block: Block) -> FloatArray:
         weight = None if block.sample_weight is None else block.sample_weight**2
-        total += weighted_gram(_BlockTerms(spec, block).residuals(theta), weight)
-    return total
+        return weighted_gram(_BlockTerms(spec, block).residuals(theta), weight)
+
+    return reduce(add, rows.map(block_squares))
 
 
 class _BlockTerms:
@@ -142,22 +144,15 @@ class _BlockTerms:
         self.X = block.X
         self.w = block.sample_weight
         self.field = spec.weight.field(block.view)
-        # The part of the flux that does not depend on θ: div W + W ∇log e.
-        self.drift = self.field.divergence
+        # W ∇log e, the part of the flux that the known exposure adds.
+        self.known_flux: FloatArray | None = None
         if spec.log_exposure is not None:
             gradient = _exposure_gradient(spec.log_exposure, self.X)
             gradient = block.view.region.manifold.project_tangent(self.X, gradient)
-            known = self.field.apply(gradient)
-            self.drift = known if self.drift is None else self.drift + known
+            self.known_flux = self.field.apply(gradient)
 
     def moments(self) -> Moments:
-        n, w = len(self.X), self.w
-        b = self._curvature()
-        if self.drift is not None:
-            b += self.model.gradient_dot(self.X, self.drift)
-        if w is None:
-            return Moments(n, float(n), float(n), self._A_sum(), b.sum(axis=0))
-        return Moments(n, float(w.sum()), float(w @ w), self._A_sum(), w @ b)
+        return self._moments(self._A_sum(), self._b_sum())
 
     def moments_with_features(self) -> Moments:
         p = self.model.n_statistics(self.X.shape[1])
@@ -167,42 +162,32 @@ class _BlockTerms:
             # Column k of A_i is ⟨∇t, W ∇t_k⟩.
             unit = np.zeros(p)
             unit[k] = 1.0
-            column = self.model.gradient_dot(
-                self.X, self.field.apply(self.model.log_gradient(self.X, unit))
-            )
-            features[:, : i.size][:, j == k] = column[:, : k + 1]
-        b = self._curvature()
-        if self.drift is not None:
-            b += self.model.gradient_dot(self.X, self.drift)
-        features[:, i.size :] = b
+            flux = self.field.apply(self.model.log_gradient(self.X, unit))
+            features[:, : i.size][:, j == k] = self.model.gradient_dot(self.X, flux)[:, : k + 1]
+        features[:, i.size :] = self.residuals(np.zeros(p))
         if self.w is not None:
             features *= self.w[:, None]
         sums = features.sum(axis=0)
         A_sum = np.empty((p, p))
         A_sum[i, j] = A_sum[j, i] = sums[: i.size]
-        n = len(self.X)
-        weight_sum = float(n) if self.w is None else float(self.w.sum())
-        weight_squares = float(n) if self.w is None else float(self.w @ self.w)
-        return Moments(n, weight_sum, weight_squares, A_sum, sums[i.size :], weighted_gram(features, None))
+        return self._moments(A_sum, sums[i.size :], weighted_gram(features, None))
 
     def residuals(self, theta: FloatArray) -> FloatArray:
         """e_i = A_i θ + b_i, shape (n, p), in O(pD) a row: A_i θ = ⟨∇t, W ψ⟩."""
-        flux = self.field.apply(self.model.log_gradient(self.X, theta))
-        if self.drift is not None:
-            flux += self.drift
-        e = self._curvature()
+        flux = self.field.flux(self.model.log_gradient(self.X, theta))
+        if self.known_flux is not None:
+            flux += self.known_flux
+        e = self._hessian()
         e += self.model.gradient_dot(self.X, flux)
         return e
 
-    def _curvature(self) -> FloatArray:
-        """⟨W, Hess t⟩ = a Δt + Σ c Hess t(u, u), shape (n, p); a new array."""
-        a = self.field.isotropic
-        total = self.model.laplacian(self.X)
-        total = total * a[:, None] if isinstance(a, np.ndarray) else total * a
-        for c, u in self.field.directions:
-            hessian = self.model.hessian(self.X, u)
-            total += hessian * c[:, None]
-        return total
+    def _moments(self, A_sum: FloatArray, b_sum: FloatArray, feature_squares: FloatArray | None = None) -> Moments:
+        n, w = len(self.X), self.w
+        weight_sum, weight_squares = (n, n) if w is None else (w.sum(), w @ w)
+        return Moments(n, float(weight_sum), float(weight_squares), A_sum, b_sum, feature_squares)
+
+    def _hessian(self) -> FloatArray:
+        return self.model.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
 
     def _A_sum(self) -> FloatArray:
         a, w = self.field.isotropic, self.w
@@ -210,8 +195,23 @@ class _BlockTerms:
         total = np.zeros((p, p))
         if isinstance(a, np.ndarray) or a != 0.0:
             total += self.model.gradient_gram(self.X, a if w is None else a * w)
-        for c, u in self.field.directions:
+        for u, c in self.field.tensor_directions:
             total += weighted_gram(self.model.gradient_dot(self.X, u), c if w is None else c * w)
+        return total
+
+    def _b_sum(self) -> FloatArray:
+        hessian, w = self._hessian(), self.w
+        total: FloatArray = hessian.sum(axis=0) if w is None else w @ hessian
+        for u, _, delta in self.field.directions:
+            total += self._sum(self.model.gradient_dot(self.X, u), delta)
+        if self.known_flux is not None:
+            total += self._sum(self.model.gradient_dot(self.X, self.known_flux), 1.0)
+        return total
+
+    def _sum(self, rows: FloatArray, coefficient: FloatArray | float) -> FloatArray:
+        """Sum over rows, weighted by the sample weights and a coefficient, shape (p,)."""
+        factor = coefficient if self.w is None else coefficient * self.w
+        total: FloatArray = factor @ rows if isinstance(factor, np.ndarray) else factor * rows.sum(axis=0)
         return total
 
 
@@ -222,7 +222,10 @@ def _exposure_gradient(log_exposure: LogExposure, X: FloatArray) -> FloatArray:
         raise InvalidInputError(
             f"log_exposure must return (value, gradient), of shapes (n,) and (n, D); it raised: {error}"
         ) from error
-    value, gradient = as_float_array(value, "log_exposure value"), as_float_array(gradient, "log_exposure gradient")
+    value, gradient = (
+        as_float_array(value, "log_exposure value"),
+        as_float_array(gradient, "log_exposure gradient"),
+    )
     if value.shape != (len(X),) or gradient.shape != X.shape:
         raise InvalidInputError(
             f"log_exposure must return shapes {(len(X),)} and {X.shape}; got {value.shape} and {gradient.shape}."

@@ -1,8 +1,8 @@
 """A table of points read block by block: checked once, never copied whole."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,13 +13,17 @@ from tmsm.validation import as_rows, check_option, check_sample_weight
 
 __all__ = ["Block", "Rows"]
 
-# About 2^17 numbers a temporary: they stay in the second-level cache, and a block is long enough
-# to pay for the hundred or so array operations on it.
-_BLOCK_NUMBERS = 2**15
+# Coordinates in a block: few enough to stay in the cache and below the size at which BLAS wakes its
+# threads for a dot product, enough to pay for the hundred or so array operations on it.  Threads of
+# our own were tried and lost: operations this short spend the gain on waiting for the interpreter.
+_BLOCK_NUMBERS = 3 * 10_000
 # Scales such as the median come from at most this many rows, spread evenly over the table.
 _SAMPLE_ROWS = 2**16
 # Rows closer to the border than this (times the size of the coordinates) carry no weight at all.
 _BORDER_TOLERANCE = 1e-9
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,8 @@ class Block:
 class Rows:
     """The rows of a table inside a region.
 
-    Iterating gives blocks.  The first complete iteration checks every row and counts what it drops;
-    later ones trust it.
+    `map` goes over them in blocks.  Its first complete run checks every row and counts what it
+    drops; later ones trust it.
     """
 
     def __init__(
@@ -60,32 +64,41 @@ class Rows:
     def __len__(self) -> int:
         return len(self._X)
 
-    def __iter__(self) -> Iterator[Block]:
+    def map(self, function: Callable[[Block], T]) -> Iterator[T]:
+        """Apply a function to every block, in order."""
         size = max(1024, _BLOCK_NUMBERS // self._X.shape[1])
         n_outside, farthest = 0, -np.inf
         for start in range(0, len(self._X), size):
-            rows = slice(start, start + size)
-            X = self._read(rows)
-            weight = None if self._weight is None else self._weight[rows]
-            view = BorderView(self.region, X)
-            if self.region.has_border:
-                d, _ = view.distance()
-                if not d.min() > 0.0:
-                    if self.outside == "raise":
-                        raise InvalidInputError(self._describe_outside())
-                    inside = d > 0.0
-                    n_outside += len(X) - int(np.count_nonzero(inside))
-                    X = np.asfortranarray(X[inside])
-                    d = d[inside]
-                    weight = None if weight is None else weight[inside]
-                    view = BorderView(self.region, X)
-                if d.size:
-                    farthest = max(farthest, float(d.max()))
-            if len(X):
-                yield Block(view, weight)
+            block, block_outside, block_farthest = self._block(slice(start, start + size))
+            n_outside += block_outside
+            farthest = max(farthest, block_farthest)
+            if block is not None:
+                yield function(block)
+        self.n_outside = n_outside
         if not self._checked:
-            self._checked, self.n_outside = True, n_outside
             self._check_counts(farthest)
+            self._checked = True
+
+    def _block(self, piece: slice) -> tuple[Block | None, int, float]:
+        """Read, check and filter some rows: the block, how many were dropped, the largest distance."""
+        X = self._read(piece)
+        weight = None if self._weight is None else self._weight[piece]
+        view = BorderView(self.region, X)
+        if not self.region.has_border:
+            return Block(view, weight), 0, np.inf
+        d, _ = view.distance()
+        n_outside = 0
+        if not d.min() > 0.0:
+            if self.outside == "raise":
+                raise InvalidInputError(self._describe_outside())
+            inside = d > 0.0
+            n_outside = len(X) - int(np.count_nonzero(inside))
+            if n_outside == len(X):
+                return None, n_outside, -np.inf
+            d = d[inside]
+            weight = None if weight is None else weight[inside]
+            view = BorderView(self.region, np.asfortranarray(X[inside]))
+        return Block(view, weight), n_outside, float(d.max())
 
     def sample(self) -> FloatArray:
         """Checked rows inside the region, spread evenly over the table, (m, D): for scales."""
@@ -104,11 +117,11 @@ class Rows:
     def all_identical(self) -> bool:
         """Whether every row is the same point."""
         first = self._X[:1]
-        return all(bool((block.X == first).all()) for block in self)
+        return all(self.map(lambda block: bool((first == block.X).all())))
 
     def _read(self, rows: slice) -> FloatArray:
         X = np.array(self._X[rows], dtype=np.float64, order="F")
-        if not self._checked and not self.region.manifold.contains(X).all():
+        if not self._checked and not self.region.manifold.contains_all(X):
             raise InvalidInputError(str(self.region.manifold.reason(self._X)))
         return X
 
@@ -118,8 +131,8 @@ class Rows:
         size = max(1.0, float(np.abs(self._X[0]).max()))
         if self.region.has_border and farthest <= _BORDER_TOLERANCE * size:
             raise EstimationError(
-                f"All {len(self._X) - self.n_outside} rows lie on the border (farthest: {farthest:.3g} from it), where every weight "
-                "is zero. Check that the region and the rows are in the same coordinates."
+                f"All {len(self._X) - self.n_outside} rows lie on the border (farthest: {farthest:.3g} from it), "
+                "where every weight is zero. Check that the region and the rows are in the same coordinates."
             )
 
     def _describe_outside(self) -> str:

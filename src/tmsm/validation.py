@@ -59,9 +59,7 @@ def as_rows(values: Any, name: str, width: int | None = None) -> np.ndarray[Any,
             hint = " Longitude and latitude in degrees become unit vectors with lonlat_to_xyz(lon, lat)."
         elif array.shape[0] == width:
             hint = f" Its transpose has: pass {name}.T."
-        raise InvalidInputError(
-            f"{name} has {array.shape[1]} columns where points have {width} coordinates.{hint}"
-        )
+        raise InvalidInputError(f"{name} has {array.shape[1]} columns where points have {width} coordinates.{hint}")
     return array
 
 
@@ -136,10 +134,10 @@ def check_random_state(random_state: Any) -> np.random.Generator:
     """Turn None, an int or a Generator into a Generator; the global state is never touched."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    if random_state is None or (
-        isinstance(random_state, Integral) and not isinstance(random_state, bool) and random_state >= 0
-    ):
-        return np.random.default_rng(random_state)
+    if random_state is None:
+        return np.random.default_rng()
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
+        return np.random.default_rng(int(random_state))
     raise InvalidTypeError(
         "random_state must be None, a non-negative whole number or a numpy.random.Generator; "
         f"got {_describe(random_state)}."

@@ -36,28 +36,39 @@ __all__ = [
 
 @dataclass(frozen=True)
 class WeightField:
-    """W and its divergence at the n rows of one block.
+    """W = a P + Σ c uuᵀ and its divergence Σ δ u at the n rows of one block.
 
     Attributes
     ----------
     isotropic
-        a in W = a P + Σ c uuᵀ, shape (n,), or one number for all rows.
+        a, shape (n,), or one number for all rows.
     directions
-        Pairs (c, u) of shapes (n,) and (n, D), u tangent.
-    divergence
-        div W, tangent, shape (n, D); None if it is zero everywhere.
+        Triples (u, c, δ): tangent vectors (n, D), their coefficient in W, shape (n,) or None for
+        zero, and their coefficient in div W, shape (n,) or one number.  Where c is not None or
+        zero, u has length one.
     """
 
     isotropic: FloatArray | float
-    directions: tuple[tuple[FloatArray, FloatArray], ...] = ()
-    divergence: FloatArray | None = None
+    directions: tuple[tuple[FloatArray, FloatArray | None, FloatArray | float], ...] = ()
+
+    @property
+    def tensor_directions(self) -> list[tuple[FloatArray, FloatArray]]:
+        """The pairs (u, c) with a part in W."""
+        return [(u, c) for u, c, _ in self.directions if c is not None]
 
     def apply(self, V: FloatArray) -> FloatArray:
-        """W v for tangent rows V, shape (n, D)."""
-        a = self.isotropic
-        total = V * a[:, None] if isinstance(a, np.ndarray) else V * a
-        for c, u in self.directions:
+        """W v for tangent rows V (n, D), a new array."""
+        total: FloatArray = V * _column(self.isotropic)
+        for u, c in self.tensor_directions:
             total += u * (c * row_dots(u, V))[:, None]
+        return total
+
+    def flux(self, V: FloatArray) -> FloatArray:
+        """W v + div W for tangent rows V (n, D), a new array."""
+        total: FloatArray = V * _column(self.isotropic)
+        for u, c, delta in self.directions:
+            coefficient = delta if c is None else c * row_dots(u, V) + delta
+            total += u * _column(coefficient)
         return total
 
 
@@ -94,7 +105,7 @@ class ScalarWeight(Weight):
 
     def field(self, view: BorderView) -> WeightField:
         g, gradient = self.value_and_gradient(view)
-        return WeightField(isotropic=g, divergence=gradient)
+        return WeightField(isotropic=g, directions=((gradient, None, 1.0),))
 
 
 @final
@@ -175,7 +186,7 @@ class Projected(ScalarWeight):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Saturating(ScalarWeight):
+class Saturating(Weight):
     """g = 1 − exp(−d/scale): the distance near the border, constant far from it.
 
     Parameters
@@ -202,11 +213,10 @@ class Saturating(ScalarWeight):
             return replace(self, scale=_positive_median(d))
         return self
 
-    def value_and_gradient(self, view: BorderView) -> tuple[FloatArray, FloatArray]:
+    def field(self, view: BorderView) -> WeightField:
         d, gradient = view.distance(self.metric)
-        scale = float(self.scale)
-        g, slope = _saturate(d, scale)
-        return g, gradient * slope[:, None]
+        g, slope = _saturate(d, float(self.scale))
+        return WeightField(isotropic=g, directions=((gradient, None, slope),))
 
 
 @final
@@ -263,17 +273,19 @@ class Normal(Weight):
         return self
 
     def field(self, view: BorderView) -> WeightField:
-        region, reach = view.region, self.reach
-        assert isinstance(region, SmoothBorder) and reach is not None, "resolve() comes first"
+        reach = self.reach
+        assert reach is not None, "resolve() comes first"
         d, normal = view.distance()
-        rest = np.maximum(1.0 - d / reach, 0.0)
+        rest = d * (-1.0 / reach)
+        rest += 1.0
+        np.maximum(rest, 0.0, out=rest)
         slope = rest if self.power == 2.0 else rest ** (self.power - 1.0)
-        q = slope * rest
+        minus_q = slope * rest
+        np.negative(minus_q, out=minus_q)
         # div W = −(q' + q Δd) ν
-        drift = slope * (self.power / reach) - q * region.distance_laplacian(view.X, d)
-        return WeightField(
-            isotropic=1.0, directions=((-q, normal),), divergence=normal * drift[:, None]
-        )
+        delta = view.laplacian * minus_q
+        delta += slope * (self.power / reach)
+        return WeightField(isotropic=1.0, directions=((normal, minus_q, delta),))
 
 
 @final
@@ -328,8 +340,8 @@ class Componentwise(Weight):
         for j in range(distances.shape[1]):
             axis = np.zeros_like(view.X)
             axis[:, j] = 1.0
-            directions.append((g[:, j], axis))
-        return WeightField(isotropic=0.0, directions=tuple(directions), divergence=slope * sign)
+            directions.append((axis, g[:, j], slope[:, j] * sign[:, j]))
+        return WeightField(isotropic=0.0, directions=tuple(directions))
 
 
 @final
@@ -347,6 +359,10 @@ class Auto(Weight):
 
     def field(self, view: BorderView) -> WeightField:
         raise AssertionError("resolve() comes first")
+
+
+def _column(coefficient: FloatArray | float) -> FloatArray | float:
+    return coefficient[:, None] if isinstance(coefficient, np.ndarray) else coefficient
 
 
 def _saturate(d: FloatArray, scale: float | FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -392,6 +408,4 @@ def as_weight(weight: Any) -> Weight:
         return weight
     if isinstance(weight, str):
         return _BY_NAME[check_option(weight, _BY_NAME, "weight")]
-    raise InvalidTypeError(
-        f"weight must be one of {list(_BY_NAME)} or a Weight object; got {type(weight).__name__}."
-    )
+    raise InvalidTypeError(f"weight must be one of {list(_BY_NAME)} or a Weight object; got {type(weight).__name__}.")

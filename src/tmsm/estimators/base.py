@@ -47,9 +47,7 @@ class Estimator:
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
-                raise InvalidInputError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {list(known)}."
-                )
+                raise InvalidInputError(f"{type(self).__name__} has no parameter {name!r}; it has {list(known)}.")
             setattr(self, name, value)
         return self
 
@@ -141,9 +139,7 @@ class Estimator:
         fit = self._fitted
         if "mean_direction" not in fit.params:
             raise InvalidInputError(f"{type(fit.model).__name__} has no mean direction.")
-        return direction_ellipse(
-            fit.model, fit.theta, self.covariance_, fit.embedding_dim, "mean_direction", level
-        )
+        return direction_ellipse(fit.model, fit.theta, self.covariance_, fit.embedding_dim, "mean_direction", level)
 
     def summary(self) -> str:
         """A table to print: estimates, standard errors, intervals, and how they came about."""

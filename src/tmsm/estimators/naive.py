@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike
+from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError
 from tmsm.estimators.base import Estimator, Fit, check_model
 from tmsm.inference import inverse_information
 from tmsm.regions.combinations import Everywhere
-from tmsm.rows import Rows
+from tmsm.rows import Block, Rows
 from tmsm.validation import as_rows
 
 __all__ = ["NaiveMLE"]
@@ -67,24 +69,23 @@ class NaiveMLE(Estimator):
                 f"{len(rows)} rows cannot determine {constraint.n_free} parameters; "
                 "use more rows, or fix what is known."
             )
-        total = np.zeros(model.n_statistics(D))
-        weight_sum = weight_squares = 0.0
-        for block in rows:
+
+        def block_sums(block: Block) -> FloatArray:
+            """Σ w, Σ w² and Σ w t."""
             t, w = model.statistics(block.X), block.sample_weight
-            total += t.sum(axis=0) if w is None else w @ t
-            weight_sum += len(t) if w is None else float(w.sum())
-            weight_squares += len(t) if w is None else float(w @ w)
-        mean = total / weight_sum
-        theta = model.maximise_likelihood(mean, D)
+            if w is None:
+                return np.concatenate([[len(t), len(t)], t.sum(axis=0)])
+            return np.concatenate([[w.sum(), w @ w], w @ t])
+
+        weight_sum, weight_squares, *total = reduce(add, rows.map(block_sums))
+        theta = model.maximise_likelihood(np.array(total) / weight_sum, D)
         effective_n = weight_sum**2 / weight_squares
         self._fit = Fit(
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),
             theta=theta,
-            covariance=inverse_information(
-                model.fisher_information(theta, D), constraint.tangent(theta), effective_n
-            ),
+            covariance=inverse_information(model.fisher_information(theta, D), constraint.tangent(theta), effective_n),
             n_samples=len(rows),
             status="The maximum of the likelihood on the whole manifold: truncation is ignored.",
         )

@@ -263,4 +263,3 @@ def _explain(error: EstimationError, rows: Rows) -> str:
     if len(rows) > 1 and rows.all_identical():
         return f"All {len(rows)} rows are identical, so the spread cannot be estimated."
     return str(error)
-

@@ -30,7 +30,10 @@ def summary_table(
         else:
             rows.extend(_array_rows(name, params[field.name], error, interval))
     widths = [max(len(row[k]) for row in rows) for k in range(4)]
-    lines = ["  ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))) for row in rows]
+    lines = [
+        "  ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
+    ]
     rule = "─" * max(len(line) for line in lines)
     label_width = max(len(label) for label, _ in facts)
     closing = [f"{label.ljust(label_width)}  {text}" for label, text in facts]
@@ -48,7 +51,14 @@ def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[t
     if vector.size == 3:
         lon = np.degrees(np.arctan2(vector[1], vector[0]))
         lat = np.degrees(np.arctan2(vector[2], np.hypot(vector[0], vector[1])))
-        rows.append(("  lon, lat", f"({lon:.3f}°, {lat:.3f}°)", "" if error is None else f"{np.degrees(error):.3f}°", ""))
+        rows.append(
+            (
+                "  lon, lat",
+                f"({lon:.3f}°, {lat:.3f}°)",
+                "" if error is None else f"{np.degrees(error):.3f}°",
+                "",
+            )
+        )
     return rows
 
 

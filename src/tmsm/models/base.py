@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ class Model(ValueObject, ABC):
 
     @abstractmethod
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
-        """n independent draws on the whole manifold, shape (n, D)."""
+        """N independent draws on the whole manifold, shape (n, D)."""
 
     def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
         """⟨∇t, v⟩ for tangent rows V (n, D), shape (n, p)."""
@@ -96,7 +97,8 @@ class Model(ValueObject, ABC):
 
     def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
         """ψ = Σ_a θ_a ∇t_a, the gradient of the log density, shape (n, D)."""
-        return np.einsum("npd,p->nd", self.gradient(X), theta)
+        psi: FloatArray = np.einsum("npd,p->nd", self.gradient(X), theta)
+        return psi
 
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         """Sum over rows of weight ⟨∇t, ∇tᵀ⟩, shape (p, p); one number weights all rows alike."""
@@ -106,9 +108,23 @@ class Model(ValueObject, ABC):
             total += weighted_gram(gradient[:, :, j], weight)
         return total
 
-    def sample(
-        self, n: int, region: Region | None = None, random_state: Any = None, **params: Any
+    def weighted_hessian(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
     ) -> FloatArray:
+        """⟨W, Hess t⟩ = a Δt + Σ c Hess t(u, u) for W = a P + Σ c uuᵀ, a new array of shape (n, p).
+
+        Directions are pairs (u, c), u of length one.
+        """
+        a = isotropic[:, None] if isinstance(isotropic, np.ndarray) else isotropic
+        total: FloatArray = self.laplacian(X) * a
+        for u, c in directions:
+            total += self.hessian(X, u) * c[:, None]
+        return total
+
+    def sample(self, n: int, region: Region | None = None, random_state: Any = None, **params: Any) -> FloatArray:
         """Exactly n independent draws, inside the region if one is given.
 
         Parameters
@@ -140,8 +156,7 @@ class Model(ValueObject, ABC):
             X = self.draw(block, rng, **params)
             if X.shape[1] != region.manifold.embedding_dim:
                 raise InvalidInputError(
-                    f"The parameters are for {X.shape[1]} coordinates, the region has "
-                    f"{region.manifold.embedding_dim}."
+                    f"The parameters are for {X.shape[1]} coordinates, the region has {region.manifold.embedding_dim}."
                 )
             inside = X[region.signed_distance(X)[0] > 0.0]
             kept.append(inside)

@@ -143,9 +143,7 @@ class MultivariateNormal(Model):
         sigma = second - np.outer(mu, mu)
         scale = np.sqrt(np.maximum(np.diag(sigma), np.finfo(float).tiny))
         if not np.linalg.eigvalsh(sigma / np.outer(scale, scale))[0] > 1e-12:
-            raise EstimationError(
-                "The sample covariance is singular: all rows are identical or lie in a plane."
-            )
+            raise EstimationError("The sample covariance is singular: all rows are identical or lie in a plane.")
         return self.natural_parameters(mean=mu, covariance=sigma)
 
     def fisher_information(self, theta: FloatArray, embedding_dim: int) -> FloatArray:
@@ -177,9 +175,7 @@ class MultivariateNormal(Model):
         mu, sigma = self._mean_and_covariance(mean, covariance)
         return mu + rng.standard_normal((n, mu.size)) @ np.linalg.cholesky(sigma).T
 
-    def _mean_and_covariance(
-        self, mean: ArrayLike, covariance: ArrayLike | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def _mean_and_covariance(self, mean: ArrayLike, covariance: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
         mu = check_vector(mean, "mean")
         if covariance is None:
             if self.covariance is None:
@@ -212,7 +208,5 @@ def _check_covariance(values: ArrayLike) -> FloatArray:
         raise InvalidInputError("covariance must be symmetric.")
     lowest = float(np.linalg.eigvalsh(sigma)[0])
     if not lowest > 0.0:
-        raise InvalidInputError(
-            f"covariance must be positive definite; its smallest eigenvalue is {lowest:.6g}."
-        )
+        raise InvalidInputError(f"covariance must be positive definite; its smallest eigenvalue is {lowest:.6g}.")
     return 0.5 * (sigma + sigma.T)

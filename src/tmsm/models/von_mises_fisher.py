@@ -1,6 +1,7 @@
 """The von Mises–Fisher family on the sphere S^(D−1): p(x) ∝ exp(κ μ·x)."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -45,9 +46,7 @@ class VonMisesFisher(Model):
 
     def __post_init__(self) -> None:
         if self.concentration is not None:
-            object.__setattr__(
-                self, "concentration", check_number(self.concentration, "concentration", above=0.0)
-            )
+            object.__setattr__(self, "concentration", check_number(self.concentration, "concentration", above=0.0))
 
     def whole_manifold(self, embedding_dim: int) -> Manifold:
         if embedding_dim < 2:
@@ -71,7 +70,8 @@ class VonMisesFisher(Model):
         return np.eye(X.shape[1]) - X[:, :, None] * X[:, None, :]
 
     def laplacian(self, X: FloatArray) -> FloatArray:
-        return X * (1.0 - X.shape[1])
+        laplacian: FloatArray = X * (1.0 - X.shape[1])
+        return laplacian
 
     def hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return X * -row_dots(V, V)[:, None]
@@ -80,11 +80,25 @@ class VonMisesFisher(Model):
         return V  # P v = v for tangent v
 
     def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
-        return theta - X * (X @ theta)[:, None]
+        out: FloatArray = X * (X @ theta)[:, None]
+        return np.subtract(theta, out, out=out)
 
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         total = float(weight.sum()) if isinstance(weight, np.ndarray) else weight * len(X)
         return total * np.eye(X.shape[1]) - weighted_gram(X, weight)
+
+    def weighted_hessian(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+    ) -> FloatArray:
+        # Both Δt and Hess t(u, u) are multiples of x: −x (a (D−1) + Σ c).
+        total = np.full(len(X), isotropic * (1.0 - X.shape[1]))
+        for _, c in directions:
+            total -= c
+        hessian: FloatArray = X * total[:, None]
+        return hessian
 
     def constraint(self, embedding_dim: int) -> Constraint:
         if self.concentration is None:
@@ -145,7 +159,8 @@ class VonMisesFisher(Model):
         xi -= (xi @ mu)[:, None] * mu
         xi *= (np.sqrt(u * (2.0 - u)) / np.linalg.norm(xi, axis=1))[:, None]
         X: FloatArray = (1.0 - u)[:, None] * mu + xi
-        return X / np.linalg.norm(X, axis=1)[:, None]
+        X /= np.linalg.norm(X, axis=1)[:, None]
+        return X
 
     def _known_or(self, concentration: float | None) -> float:
         if concentration is None:
@@ -180,9 +195,7 @@ def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
 def concentration_from_resultant(resultant: float, embedding_dim: int) -> float:
     """κ with A(κ) = resultant, to a residual of 1e-12 or rounding, for κ up to about 1e7."""
     if not resultant < 1.0 - 1e-15:
-        raise EstimationError(
-            "All rows are identical (their mean has length one), so the concentration is infinite."
-        )
+        raise EstimationError("All rows are identical (their mean has length one), so the concentration is infinite.")
     D = embedding_dim
     # Banerjee et al. 2005: within a few per cent everywhere.
     kappa = resultant * (D - resultant**2) / (1.0 - resultant**2)
@@ -205,7 +218,8 @@ def _draw_deficit(n: int, kappa: float, D: int, rng: np.random.Generator) -> Flo
     """Draws of 1 − μ·x, shape (n,)."""
     if D == 3:
         # Uniform on [0, 1 − e^{−2κ}] through the inverse: exact.
-        return -np.log1p(rng.random(n) * np.expm1(-2.0 * kappa)) / kappa
+        deficit: FloatArray = -np.log1p(rng.random(n) * np.expm1(-2.0 * kappa)) / kappa
+        return deficit
     # Wood 1994: w = (1 − (1+b)z) / (1 − (1−b)z) with z ~ Beta, then a rejection.
     m = 0.5 * (D - 1.0)
     b = m / (kappa + np.hypot(kappa, m))

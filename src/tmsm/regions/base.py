@@ -14,7 +14,7 @@ from tmsm.validation import check_count, check_option
 from tmsm.values import ValueObject
 
 if TYPE_CHECKING:
-    from tmsm.regions.combinations import Complement, Intersection, Union
+    from tmsm.regions.combinations import Intersection, Union
 
 __all__ = ["METRICS", "AxisAligned", "BorderView", "Region", "SmoothBorder", "best_axis"]
 
@@ -49,13 +49,10 @@ class Region(ValueObject, ABC):
         Unsigned, shapes (n,) and (n, D); the gradient's entry ``axis`` is zero.
         """
         raise InvalidInputError(
-            f"The projected distance is not defined for {type(self).__name__}. "
-            "Use the metric 'geodesic' or 'chordal'."
+            f"The projected distance is not defined for {type(self).__name__}. Use the metric 'geodesic' or 'chordal'."
         )
 
-    def distance_in(
-        self, X: FloatArray, metric: str, axis: int | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def distance_in(self, X: FloatArray, metric: str, axis: int | None = None) -> tuple[FloatArray, FloatArray]:
         """`border_distance` without its checks."""
         d, gradient = self.signed_distance(X)
         if metric == "chordal":
@@ -128,8 +125,14 @@ class SmoothBorder(ABC):
         """Largest distance up to which d is smooth; infinity if it is everywhere."""
 
     @abstractmethod
-    def distance_laplacian(self, X: FloatArray, d: FloatArray) -> FloatArray:
-        """Laplace–Beltrami operator of the distance, shape (n,), given the distance itself."""
+    def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """`signed_distance` and with it the distance's Laplace–Beltrami operator, shape (n,).
+
+        Finite everywhere, so that a weight that vanishes where the distance has a kink removes it.
+        """
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.smooth_distance(X)[:2]
 
 
 class AxisAligned(ABC):
@@ -147,15 +150,25 @@ class BorderView:
         self.region = region
         self.X = X
         self._distances: dict[tuple[str, int | None], tuple[FloatArray, FloatArray]] = {}
+        self._laplacian: FloatArray | None = None
 
-    def distance(
-        self, metric: str = "geodesic", axis: int | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def distance(self, metric: str = "geodesic", axis: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Signed distance (n,) and tangent gradient (n, D)."""
         key = (metric, axis)
         if key not in self._distances:
-            self._distances[key] = self.region.distance_in(self.X, metric, axis)
+            if metric == "geodesic" and isinstance(self.region, SmoothBorder):
+                d, gradient, self._laplacian = self.region.smooth_distance(self.X)
+                self._distances[key] = d, gradient
+            else:
+                self._distances[key] = self.region.distance_in(self.X, metric, axis)
         return self._distances[key]
+
+    @property
+    def laplacian(self) -> FloatArray:
+        """Laplace–Beltrami operator of the geodesic distance, shape (n,), for a smooth border."""
+        self.distance()
+        assert self._laplacian is not None, "only regions with a smooth border have one"
+        return self._laplacian
 
 
 def best_axis(region: Region, X: FloatArray) -> int:

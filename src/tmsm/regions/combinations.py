@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import BoolArray, FloatArray
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
 from tmsm.regions.base import Region, best_axis
@@ -39,9 +39,7 @@ class Everywhere(Region):
 
     def __init__(self, manifold: Manifold) -> None:
         if not isinstance(manifold, Manifold):
-            raise InvalidTypeError(
-                f"Everywhere needs a manifold, such as Sphere(2); got {type(manifold).__name__}."
-            )
+            raise InvalidTypeError(f"Everywhere needs a manifold, such as Sphere(2); got {type(manifold).__name__}.")
         object.__setattr__(self, "space", manifold)
 
     def __repr__(self) -> str:
@@ -54,9 +52,7 @@ class Everywhere(Region):
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.full(len(X), np.inf), np.zeros_like(X)
 
-    def distance_in(
-        self, X: FloatArray, metric: str, axis: int | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def distance_in(self, X: FloatArray, metric: str, axis: int | None = None) -> tuple[FloatArray, FloatArray]:
         return self.signed_distance(X)
 
     def __invert__(self) -> Region:
@@ -78,9 +74,7 @@ class Complement(Region):
         d, gradient = self.region.signed_distance(X)
         return -d, -gradient
 
-    def distance_in(
-        self, X: FloatArray, metric: str, axis: int | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def distance_in(self, X: FloatArray, metric: str, axis: int | None = None) -> tuple[FloatArray, FloatArray]:
         d, gradient = self.region.distance_in(X, metric, axis)
         return -d, -gradient
 
@@ -109,15 +103,13 @@ class _Combination(Region):
         return self.parts[0].manifold
 
     @abstractmethod
-    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> FloatArray:
+    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
         """Which rows take the candidate's distance instead of the current one."""
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.distance_in(X, "geodesic")
 
-    def distance_in(
-        self, X: FloatArray, metric: str, axis: int | None = None
-    ) -> tuple[FloatArray, FloatArray]:
+    def distance_in(self, X: FloatArray, metric: str, axis: int | None = None) -> tuple[FloatArray, FloatArray]:
         if metric == "projected" and axis is None:
             axis = best_axis(self, X)
         d, gradient = self.parts[0].distance_in(X, metric, axis)
@@ -140,7 +132,7 @@ class Intersection(_Combination):
 
     parts: tuple[Region, ...]
 
-    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> FloatArray:
+    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
         return candidate < current
 
 
@@ -156,5 +148,5 @@ class Union(_Combination):
 
     parts: tuple[Region, ...]
 
-    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> FloatArray:
+    def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
         return candidate > current

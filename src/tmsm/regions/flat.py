@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide
+from tmsm.arrays import FloatArray, row_norms, safe_divide, safe_inverse
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.base import AxisAligned, Region, SmoothBorder
@@ -42,9 +42,7 @@ class Box(Region, AxisAligned):
         lower = check_vector(self.lower, "lower", finite=False)
         upper = check_vector(self.upper, "upper", finite=False)
         if lower.shape != upper.shape:
-            raise InvalidInputError(
-                f"lower and upper must have the same length; got {lower.size} and {upper.size}."
-            )
+            raise InvalidInputError(f"lower and upper must have the same length; got {lower.size} and {upper.size}.")
         bad = ~(lower < upper)
         if bad.any():
             j = int(np.argmax(bad))
@@ -86,7 +84,7 @@ class Box(Region, AxisAligned):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Ball(Region, SmoothBorder):
+class Ball(SmoothBorder, Region):
     """The points of R^d closer to ``center`` than ``radius``.
 
     Parameters
@@ -114,24 +112,21 @@ class Ball(Region, SmoothBorder):
     def manifold(self) -> Manifold:
         return Euclidean(self.center.size)
 
-    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         inward = self.center - X
         rho = row_norms(inward)
-        return self.radius - rho, safe_divide(inward, rho)
+        inverse = safe_inverse(rho)
+        inward *= inverse[:, None]
+        return self.radius - rho, inward, (1.0 - X.shape[1]) * inverse  # Δd = −(d−1)/ρ
 
     @property
     def reach(self) -> float:
         return self.radius
 
-    def distance_laplacian(self, X: FloatArray, d: FloatArray) -> FloatArray:
-        # Δd = −(d−1)/ρ; finite at the centre, as on a cap.
-        rho = np.maximum(self.radius - d, 1e-150)
-        return (1.0 - X.shape[1]) / rho
-
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class HalfSpace(Region, SmoothBorder):
+class HalfSpace(SmoothBorder, Region):
     """The points x of R^d with ``normal``·x > ``offset``.
 
     Parameters
@@ -162,18 +157,15 @@ class HalfSpace(Region, SmoothBorder):
     def manifold(self) -> Manifold:
         return Euclidean(self.normal.size)
 
-    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         length = float(np.linalg.norm(self.normal))
         gradient = np.empty_like(X)
         gradient[:] = self.normal / length
-        return (X @ self.normal - self.offset) / length, gradient
+        return (X @ self.normal - self.offset) / length, gradient, np.zeros(len(X))
 
     @property
     def reach(self) -> float:
         return np.inf
-
-    def distance_laplacian(self, X: FloatArray, d: FloatArray) -> FloatArray:
-        return np.zeros(len(X))
 
     def __invert__(self) -> Region:
         return HalfSpace(-self.normal, -self.offset)
@@ -275,9 +267,8 @@ def _check_simple(vertices: FloatArray) -> None:
         c, d = starts[others], ends[others]
         straddles = (_side(a, b, c) * _side(a, b, d) <= 0) & (_side(c, d, a) * _side(c, d, b) <= 0)
         # Collinear edges straddle in both senses and only meet if their extents overlap.
-        overlap = (
-            (np.minimum(a, b) <= np.maximum(c, d)).all(axis=1)
-            & (np.minimum(c, d) <= np.maximum(a, b)).all(axis=1)
+        overlap = (np.minimum(a, b) <= np.maximum(c, d)).all(axis=1) & (np.minimum(c, d) <= np.maximum(a, b)).all(
+            axis=1
         )
         crossing = straddles & overlap
         if crossing.any():

@@ -101,8 +101,7 @@ class BorderPoints(Region):
         inside = np.asarray(self.inside_rule(X))
         if inside.shape != (len(X),) or inside.dtype != np.bool_:
             raise InvalidInputError(
-                f"contains must return {len(X)} booleans for {len(X)} rows; "
-                f"got shape {inside.shape} of {inside.dtype}."
+                f"contains must return {len(X)} booleans for {len(X)} rows; got shape {inside.shape} of {inside.dtype}."
             )
         return inside
 

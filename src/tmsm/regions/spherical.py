@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide
+from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide, safe_inverse
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region, SmoothBorder
 from tmsm.secular import minimise_on_sphere
@@ -18,7 +18,7 @@ __all__ = ["Cap", "Hemisphere"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cap(Region, SmoothBorder):
+class Cap(SmoothBorder, Region):
     """The points of a sphere whose geodesic distance to ``center`` is below ``radius``.
 
     Parameters
@@ -45,9 +45,7 @@ class Cap(Region, SmoothBorder):
         hint = ""
         if isinstance(radius, int | float) and np.pi <= radius <= 180:
             hint = "Degrees become radians with numpy.radians."
-        object.__setattr__(
-            self, "radius", check_number(radius, "radius", above=0.0, below=np.pi, hint=hint)
-        )
+        object.__setattr__(self, "radius", check_number(radius, "radius", above=0.0, below=np.pi, hint=hint))
 
     def _value(self) -> tuple[Any, ...]:
         # A hemisphere equals the cap that it is.
@@ -57,12 +55,18 @@ class Cap(Region, SmoothBorder):
     def manifold(self) -> Manifold:
         return Sphere(self.center.size - 1)
 
-    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         cosine = X @ self.center
-        inward = self.center - X * cosine[:, None]  # P c, of length sin ρ
+        inward: FloatArray = X * cosine[:, None]
+        np.subtract(self.center, inward, out=inward)  # P c, of length sin ρ
         sine = row_norms(inward)
-        d = self.radius - np.arctan2(sine, cosine)
-        return d, safe_divide(inward, sine)
+        d = np.arctan2(sine, cosine)
+        np.subtract(self.radius, d, out=d)
+        inverse_sine = safe_inverse(sine)
+        inward *= inverse_sine[:, None]
+        cosine *= inverse_sine
+        cosine *= 2.0 - X.shape[1]
+        return d, inward, cosine  # Δd = −(D−2) cot ρ, ρ = radius − d
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
         """Distance to the ellipse (ellipsoid of revolution) that the border's circle projects to.
@@ -96,11 +100,6 @@ class Cap(Region, SmoothBorder):
     @property
     def reach(self) -> float:
         return self.radius
-
-    def distance_laplacian(self, X: FloatArray, d: FloatArray) -> FloatArray:
-        # Δd = −(D−2) cot ρ with ρ = radius − d; finite, so that a weight that vanishes there kills it.
-        rho = np.maximum(self.radius - d, 1e-150)
-        return (2.0 - X.shape[1]) / np.tan(rho)
 
     def __invert__(self) -> Region:
         return Cap(-self.center, np.pi - self.radius)
