@@ -173,8 +173,7 @@ class Euclidean(Manifold):
         return self.dim
 
     def contains(self, X: FloatArray) -> BoolArray:
-        finite: BoolArray = np.isfinite(X).all(axis=1)
-        return finite
+        return np.asarray(np.isfinite(X).all(axis=1))
 
     def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
         # Every finite row is a point of R^d, so `reason` never gets here.
