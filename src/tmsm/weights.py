@@ -240,7 +240,8 @@ class Normal(Weight):
     power: float = 2.0
     reach: float | None = None
 
-    # Multiples of the median distance between 2 and 5 differ by less than 1 % in efficiency.
+    # For a normal's mean 1 σ inside, on and 0.7 σ beyond the border: 93, 96 and 93 % of the exact
+    # likelihood's efficiency in the plane; twice the median 95, 95, 87 %, five times 86, 93, 96 %.
     _MEDIANS = 3.0
 
     def __post_init__(self) -> None:

@@ -112,14 +112,15 @@ class VonMisesFisher(Model):
                 "The estimated concentration is zero, so there is no mean direction: "
                 "the data look uniform to this model."
             )
-        return Parameters(mean_direction=theta / kappa, concentration=kappa)
+        known = self.concentration
+        return Parameters(mean_direction=theta / kappa, concentration=kappa if known is None else known)
 
     def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
         kappa = float(np.linalg.norm(theta))
         mu = theta / kappa
         return {
             "mean_direction": (np.eye(theta.size) - np.outer(mu, mu)) / kappa,
-            "concentration": mu[None, :],
+            "concentration": mu[None, :] * (self.concentration is None),
         }
 
     def natural_parameters(  # type: ignore[override]

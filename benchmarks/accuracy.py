@@ -1,0 +1,76 @@
+"""Accuracy of the estimates on the paper's hemisphere, against the truth and the exact likelihood."""
+
+import numpy as np
+
+import tmsm
+
+KAPPA = 6.0
+TRUTH = np.array([np.pi / 2, np.pi])
+MU = tmsm.colatlon_to_xyz(*TRUTH)
+REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+
+
+class HemisphereLikelihood:
+    """Maximum likelihood under truncation to x₁ < 0, by quadrature: the yardstick.
+
+    Newton on mean(x) = E_θ[x] with Gauss–Legendre nodes in x₁ and equal steps in longitude.
+    """
+
+    def __init__(self, n_nodes: int = 60) -> None:
+        x, w = np.polynomial.legendre.leggauss(n_nodes)
+        x, w = 0.5 * (x - 1.0), 0.5 * w
+        lon = np.arange(2 * n_nodes) * np.pi / n_nodes
+        first, angle = np.meshgrid(x, lon, indexing="ij")
+        across = np.sqrt(1.0 - first**2)
+        self.nodes = np.stack([first, across * np.cos(angle), across * np.sin(angle)], axis=-1).reshape(-1, 3)
+        self.log_weights = np.log(np.repeat(w, lon.size))
+
+    def fit(self, mean, start):
+        theta = start
+        for _ in range(50):
+            log_q = self.nodes @ theta + self.log_weights
+            q = np.exp(log_q - log_q.max())
+            q /= q.sum()
+            expected = q @ self.nodes
+            centred = self.nodes - expected
+            step = np.linalg.solve((centred * q[:, None]).T @ centred, mean - expected)
+            theta = theta + step
+            if np.abs(step).max() < 1e-10:
+                return theta
+        raise RuntimeError("Newton did not converge")
+
+
+def angle_error(mean_direction):
+    """The paper's RMSE: ‖(φ, θ) error‖ / 2."""
+    colat, lon = tmsm.xyz_to_colatlon(mean_direction)
+    return float(np.hypot(colat - TRUTH[0], lon - TRUTH[1])) / 2
+
+
+def covers(interval, truth):
+    return interval[0] <= truth <= interval[1]
+
+
+def simulate(n, n_seeds, seed=0):
+    """Errors of every method on the same samples: name -> array (n_seeds, ...)."""
+    model = tmsm.VonMisesFisher()
+    likelihood = HemisphereLikelihood()
+    methods = {
+        "geodesic": tmsm.ScoreMatching(model, REGION, "geodesic"),
+        "normal": tmsm.ScoreMatching(model, REGION, "normal"),
+        "projected": tmsm.ScoreMatching(model, REGION, "projected"),
+        "known": tmsm.ScoreMatching(tmsm.VonMisesFisher(KAPPA), REGION, "geodesic"),
+        "naive": tmsm.NaiveMLE(model),
+    }
+    out = {name: {"angle": [], "kappa": [], "covered": []} for name in [*methods, "exact"]}
+    for k in range(n_seeds):
+        X = model.sample(n, REGION, random_state=seed + k, mean_direction=MU, concentration=KAPPA)
+        for name, method in methods.items():
+            fit = method.fit(X)
+            out[name]["angle"].append(angle_error(fit.params_.mean_direction))
+            out[name]["kappa"].append(fit.params_.concentration)
+            out[name]["covered"].append(covers(fit.confidence_interval().concentration, KAPPA))
+        theta = likelihood.fit(X.mean(axis=0), methods["normal"].natural_params_)
+        kappa = float(np.linalg.norm(theta))
+        out["exact"]["angle"].append(angle_error(theta / kappa))
+        out["exact"]["kappa"].append(kappa)
+    return {name: {key: np.array(values) for key, values in rows.items()} for name, rows in out.items()}

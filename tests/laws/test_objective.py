@@ -1,0 +1,103 @@
+"""The identity that everything rests on, for every region, weight and model that go together."""
+
+import numpy as np
+import pytest
+
+import tmsm
+from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, weights_for
+from tmsm import weights
+from tmsm.moments import MomentSpec, _BlockTerms, accumulate, residual_moments
+from tmsm.rows import Rows
+
+
+def triples():
+    for case in REGIONS + EVERYWHERE:
+        if case.name == "flat points":
+            continue  # three points are no border: documented as biased
+        D = case.region.manifold.embedding_dim
+        for model, params in MODELS:
+            size = len(params.get("mean_direction", params.get("mean", ())))
+            kind = tmsm.Sphere if isinstance(model, tmsm.VonMisesFisher) else tmsm.Euclidean
+            if size == D and isinstance(case.region.manifold, kind):
+                choices = weights_for(case) if case.region.has_border else [weights.Constant()]
+                for weight in choices:
+                    yield pytest.param(case, weight, model, params, id=f"{case.name}-{weight!r}-{model!r}")
+
+
+TRIPLES = list(triples())
+EVERY_TRIPLE = pytest.mark.parametrize(("case", "weight", "model", "params"), TRIPLES)
+
+
+def standardised_mean(spec, rows, theta):
+    """Mean of A_i θ + b_i over its standard error."""
+    moments = accumulate(spec, rows)
+    squares = residual_moments(spec, rows, theta)
+    return (moments.A @ theta + moments.b) * moments.n / np.sqrt(np.diag(squares) + 1e-300)
+
+
+@EVERY_TRIPLE
+def test_estimating_equation_has_mean_zero_at_the_truth(case, weight, model, params):
+    theta = model.natural_parameters(**params)
+    X = model.sample(20_000, case.region, random_state=17, **params)
+    z = standardised_mean(MomentSpec(model, weight), Rows(X, case.region), theta)
+    assert np.abs(z).max() < 4.2
+
+
+def test_negative_control_a_weight_that_is_not_zero_on_the_border():
+    model, params = MODELS[1]
+    region = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    X = model.sample(20_000, region, random_state=17, **params)
+    rows = Rows(X, tmsm.Everywhere(tmsm.Sphere(2)))
+    z = standardised_mean(MomentSpec(model, weights.Constant()), rows, model.natural_parameters(**params))
+    assert np.abs(z).max() > 10
+
+
+@EVERY_TRIPLE
+def test_rows_features_and_sums_agree(case, weight, model, params):
+    X = inside_points(case.region, 60)
+    w = np.random.default_rng(0).uniform(0, 2, len(X))
+    rows = Rows(X, case.region, w)
+    spec = MomentSpec(model, weight)
+    theta = model.natural_parameters(**params) + 0.1
+    plain, featured = accumulate(spec, rows), accumulate(spec, rows, features=True)
+    np.testing.assert_allclose(plain.A_sum, featured.A_sum, atol=1e-10)
+    np.testing.assert_allclose(plain.b_sum, featured.b_sum, atol=1e-10)
+    np.testing.assert_allclose(
+        featured.residual_squares(theta), residual_moments(spec, rows, theta), rtol=1e-9, atol=1e-9
+    )
+    (residuals,) = rows.map(lambda block: _BlockTerms(spec, block).residuals(theta))
+    np.testing.assert_allclose(w @ residuals, plain.A_sum @ theta + plain.b_sum, atol=1e-9)
+
+
+def rotation(D, seed):
+    Q, R = np.linalg.qr(np.random.default_rng(seed).standard_normal((D, D)))
+    Q = Q * np.sign(np.diag(R))
+    Q[:, 0] *= np.linalg.det(Q)
+    return Q
+
+
+@pytest.mark.parametrize("D", [2, 3, 5])
+@pytest.mark.parametrize("weight", ["geodesic", "chordal", "saturating", "normal"])
+@pytest.mark.parametrize("concentration", [None, 6.0])
+def test_estimate_turns_with_the_data(D, weight, concentration):
+    Q = rotation(D, 1)
+    center, mu = np.eye(D)[0], np.eye(D)[1]
+    model = tmsm.VonMisesFisher(concentration)
+    region = tmsm.Cap(center, 1.4)
+    X = model.sample(400, region, random_state=0, mean_direction=mu, concentration=6.0)
+    fit = tmsm.ScoreMatching(model, region, weight).fit(X)
+    turned = tmsm.ScoreMatching(model, tmsm.Cap(Q @ center, 1.4), weight).fit(X @ Q.T)
+    np.testing.assert_allclose(turned.natural_params_, Q @ fit.natural_params_, rtol=1e-9)
+    np.testing.assert_allclose(turned.covariance_, Q @ fit.covariance_ @ Q.T, rtol=1e-7, atol=1e-12)
+    np.testing.assert_allclose(turned.objective_, fit.objective_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("weight", ["geodesic", "saturating", "normal"])
+def test_estimate_moves_and_turns_with_flat_data(weight):
+    Q, shift = rotation(2, 4), np.array([3.0, -2.0])
+    model = tmsm.MultivariateNormal()
+    X = model.sample(800, tmsm.Ball([0.5, 0.0], 1.5), random_state=0, mean=[0.0, 0.0], covariance=np.eye(2))
+    fit = tmsm.ScoreMatching(model, tmsm.Ball([0.5, 0.0], 1.5), weight).fit(X)
+    moved = tmsm.ScoreMatching(model, tmsm.Ball(Q @ [0.5, 0.0] + shift, 1.5), weight).fit(X @ Q.T + shift)
+    np.testing.assert_allclose(moved.params_.mean, Q @ fit.params_.mean + shift, rtol=1e-8)
+    np.testing.assert_allclose(moved.params_.covariance, Q @ fit.params_.covariance @ Q.T, rtol=1e-8, atol=1e-10)

@@ -1,0 +1,148 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tmsm
+from tests.registry import EVERYWHERE, REGIONS, inside_points, points, random_tangents, walk
+
+METRICS = ("geodesic", "chordal", "projected")
+CASES = pytest.mark.parametrize("case", REGIONS, ids=repr)
+
+
+def metrics_of(case):
+    axes = range(case.region.manifold.embedding_dim) if case.projected else ()
+    return [("geodesic", None), ("chordal", None), *(("projected", axis) for axis in axes)]
+
+
+@CASES
+@given(seed=st.integers(0, 10**6))
+def test_contains_is_the_sign_of_every_distance(case, seed):
+    X = points(case.region.manifold, 200, seed)
+    inside = case.region.contains(X)
+    assert inside.dtype == bool
+    for metric, axis in metrics_of(case):
+        d, gradient = case.region.border_distance(X, metric, axis)
+        assert d.shape == (200,)
+        assert gradient.shape == X.shape
+        np.testing.assert_array_equal(d > 0, inside)
+
+
+@CASES
+@given(seed=st.integers(0, 10**6))
+def test_distance_is_lipschitz_with_a_tangent_unit_gradient(case, seed):
+    manifold = case.region.manifold
+    X, Y = points(manifold, 100, seed), points(manifold, 100, seed + 1)
+    d, gradient = case.region.border_distance(X)
+    other, _ = case.region.border_distance(Y)
+    if case.signed:
+        assert (np.abs(d - other) <= manifold.geodesic_distance(X, Y) + 1e-12).all()
+    np.testing.assert_allclose(manifold.project_tangent(X, gradient), gradient, atol=1e-13)
+    np.testing.assert_allclose(np.linalg.norm(gradient, axis=1), 1.0, atol=1e-12)
+
+
+@CASES
+def test_gradients_agree_with_finite_differences(case):
+    manifold, h = case.region.manifold, 1e-7
+    X = points(manifold, 300, 5)
+    V = random_tangents(manifold, X)
+    for metric, axis in metrics_of(case):
+        d, gradient = case.region.border_distance(X, metric, axis)
+        ahead, _ = case.region.border_distance(walk(manifold, X, V, h), metric, axis)
+        behind, _ = case.region.border_distance(walk(manifold, X, V, -h), metric, axis)
+        smooth = np.abs(ahead - 2 * d + behind) < 1e-10  # a kink within h shows as a second difference
+        assert smooth.mean() > 0.97
+        np.testing.assert_allclose((ahead - behind)[smooth] / (2 * h), (gradient * V).sum(1)[smooth], atol=2e-6)
+
+
+@CASES
+def test_walking_the_distance_down_the_gradient_ends_on_the_border(case):
+    manifold = case.region.manifold
+    X = inside_points(case.region, 100)
+    d, gradient = case.region.border_distance(X)
+    end, _ = case.region.border_distance(walk(manifold, X, -gradient, d))
+    if case.exact:
+        np.testing.assert_allclose(end, 0.0, atol=1e-12)
+    else:
+        assert (end >= -1e-12).all()  # a lower bound stops short of the border
+        assert (end > 0.01).any()
+
+
+@CASES
+def test_no_step_shorter_than_the_distance_leaves_the_region(case):
+    if not case.signed:
+        return  # between bare points there is no border to meet
+    manifold = case.region.manifold
+    X = inside_points(case.region, 200)
+    d, _ = case.region.border_distance(X)
+    for seed in range(20):
+        assert case.region.contains(walk(manifold, X, random_tangents(manifold, X, seed), 0.999 * d)).all()
+
+
+@CASES
+def test_next_to_and_on_the_border_nothing_is_nan(case):
+    manifold = case.region.manifold
+    X = inside_points(case.region, 50)
+    d, gradient = case.region.border_distance(X)
+    for gap in (1e-3, 1e-8, 1e-12, 1e-15, 0.0, -1e-15, -1e-8):
+        near = walk(manifold, X, -gradient, d - gap)
+        for metric, axis in metrics_of(case):
+            distance, slope = case.region.border_distance(near, metric, axis)
+            assert np.isfinite(distance).all()
+            assert np.isfinite(slope).all()
+            if metric == "geodesic" and case.exact and gap >= 0.0:
+                np.testing.assert_allclose(np.abs(distance), gap, atol=1e-13)
+                assert not case.signed or gap == 0.0 or (distance > -1e-13).all()
+            if metric == "projected" and case.exact:
+                assert np.abs(distance).max() <= abs(gap) + 2e-8  # the root of rounding, where the ellipse is flat
+
+
+@CASES
+def test_complement_flips_the_sign(case):
+    X = points(case.region.manifold, 100)
+    d, gradient = case.region.border_distance(X)
+    flipped, flipped_gradient = (~case.region).border_distance(X)
+    np.testing.assert_allclose(flipped, -d, atol=1e-14)
+    np.testing.assert_allclose(flipped_gradient, -gradient, atol=1e-14)
+    np.testing.assert_allclose((~~case.region).border_distance(X)[0], d, atol=1e-14)
+
+
+@pytest.mark.parametrize("case", REGIONS + EVERYWHERE, ids=repr)
+def test_regions_are_values(case):
+    region = case.region
+    assert region == pickle.loads(pickle.dumps(region))
+    assert hash(region) == hash(pickle.loads(pickle.dumps(region)))
+    assert copy.deepcopy(region) is region
+    assert region != tmsm.Cap([0.0, 1.0], 0.123)
+    if "Points" not in repr(region) and "inf" not in repr(region):
+        assert eval(repr(region), vars(tmsm) | vars(tmsm.regions)) == region
+    with pytest.raises(AttributeError):
+        region.radius = 3.0
+
+
+@pytest.mark.parametrize("case", EVERYWHERE, ids=repr)
+def test_everywhere_has_no_border(case):
+    X = points(case.region.manifold, 10)
+    d, gradient = case.region.border_distance(X)
+    assert np.isposinf(d).all()
+    assert not gradient.any()
+    assert not case.region.has_border
+    with pytest.raises(ValueError, match="empty"):
+        ~case.region
+
+
+@pytest.mark.parametrize("case", [c for c in REGIONS if isinstance(c.region, tmsm.regions.SmoothBorder)], ids=repr)
+def test_laplacian_of_a_smooth_distance(case):
+    manifold, h = case.region.manifold, 1e-4
+    X = inside_points(case.region, 20)
+    d, _, laplacian = case.region.smooth_distance(X)
+    total = np.zeros(len(X))
+    for i, x in enumerate(X):
+        for e in np.linalg.svd(x[None, :])[2][1:] if isinstance(manifold, tmsm.Sphere) else np.eye(manifold.dim):
+            steps = walk(manifold, np.array([x, x]), np.array([e, e]), np.array([h, -h]))
+            total[i] += (case.region.border_distance(steps)[0] - d[i]).sum() / h**2
+    far = d < 0.7 * min(case.region.reach, 10)  # the fourth derivative explodes at the centre
+    np.testing.assert_allclose(laplacian[far], total[far], atol=1e-5)

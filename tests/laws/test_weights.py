@@ -1,0 +1,130 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import tmsm
+from tests.registry import PAIRS, inside_points, random_tangents, tangent_basis, walk
+from tmsm import weights
+from tmsm.regions import BorderView
+
+EVERY_PAIR = pytest.mark.parametrize(("case", "weight"), PAIRS, ids=repr)
+
+
+def tensor(region, weight, X):
+    """W as explicit matrices (n, D, D)."""
+    field = weight.field(BorderView(region, X))
+    a = np.broadcast_to(field.isotropic, len(X))
+    P = np.stack([region.manifold.project_tangent(X, np.tile(e, (len(X), 1))) for e in np.eye(X.shape[1])], axis=1)
+    W = a[:, None, None] * P
+    for u, c in field.tensor_directions:
+        W = W + c[:, None, None] * u[:, :, None] * u[:, None, :]
+    return W
+
+
+def divergence(region, weight, X):
+    return weight.field(BorderView(region, X)).flux(np.zeros_like(X))
+
+
+@EVERY_PAIR
+def test_tensor_is_positive_inside_and_tangent(case, weight):
+    X = inside_points(case.region, 100)
+    W = tensor(case.region, weight, X)
+    np.testing.assert_allclose(W, np.swapaxes(W, 1, 2), atol=1e-14)
+    values = np.linalg.eigvalsh(W)
+    assert (values >= -1e-12).all()
+    # Positive on the whole tangent space: all eigenvalues but the normal directions'.
+    assert (values[:, X.shape[1] - case.region.manifold.dim] > 0).all()
+    for x, matrix in zip(X[:10], W, strict=False):
+        basis = tangent_basis(case.region.manifold, x)
+        np.testing.assert_allclose(matrix, basis.T @ (basis @ matrix @ basis.T) @ basis, atol=1e-13)
+
+
+@pytest.mark.parametrize(("case", "weight"), [pair for pair in PAIRS if pair[0].exact], ids=repr)
+def test_normal_component_vanishes_on_the_border(case, weight):
+    X = inside_points(case.region, 60)
+    d, gradient = case.region.border_distance(X)
+    near = walk(case.region.manifold, X, -gradient, d - 1e-9)
+    _, normal = case.region.border_distance(near)
+    flux = weight.field(BorderView(case.region, near)).apply(normal)
+    assert np.abs(flux).max() < 1e-7
+
+
+@EVERY_PAIR
+def test_divergence_agrees_with_finite_differences(case, weight):
+    region, manifold, h = case.region, case.region.manifold, 1e-7
+    X = inside_points(region, 40, seed=3)
+    # div W = P Σ_k (∂_{e_k} W) e_k over an orthonormal tangent basis.
+    bases = np.array([tangent_basis(manifold, x) for x in X])
+    total = np.zeros_like(X)
+    rough = np.zeros(len(X), dtype=bool)
+    middle = tensor(region, weight, X)
+    for k in range(manifold.dim):
+        e = bases[:, k]
+        ahead = tensor(region, weight, walk(manifold, X, e, h))
+        behind = tensor(region, weight, walk(manifold, X, e, -h))
+        rough |= np.abs(ahead - 2 * middle + behind).max(axis=(1, 2)) > 1e-10  # a kink within h
+        total += np.einsum("nij,nj->ni", (ahead - behind) / (2 * h), e)
+    total = manifold.project_tangent(X, total)
+    assert rough.mean() < 0.2
+    np.testing.assert_allclose(divergence(region, weight, X)[~rough], total[~rough], atol=3e-6, rtol=3e-6)
+
+
+@EVERY_PAIR
+def test_apply_and_flux_contract_the_tensor(case, weight):
+    X = inside_points(case.region, 30)
+    V = random_tangents(case.region.manifold, X)
+    field = weight.field(BorderView(case.region, X))
+    expected = np.einsum("nij,nj->ni", tensor(case.region, weight, X), V)
+    np.testing.assert_allclose(field.apply(V), expected, atol=1e-13)
+    np.testing.assert_allclose(field.flux(V), expected + divergence(case.region, weight, X), atol=1e-12)
+
+
+@EVERY_PAIR
+def test_weights_are_values(case, weight):
+    assert weight == pickle.loads(pickle.dumps(weight))
+    assert hash(weight) == hash(pickle.loads(pickle.dumps(weight)))
+    assert copy.deepcopy(weight) is weight
+    assert eval(repr(weight), vars(weights)) == weight
+    assert weight.resolve(case.region, inside_points(case.region, 50, seed=9)) == weight
+
+
+def test_auto_takes_the_best_that_the_region_offers():
+    def choice(region):
+        return type(weights.Auto().resolve(region, inside_points(region, 50)))
+
+    assert choice(tmsm.Cap([0.0, 0.0, 1.0], 0.5)) is weights.Normal
+    assert choice(tmsm.Ball([0.0, 0.0], 1.0)) is weights.Normal
+    assert choice(tmsm.Box([0.0, 0.0], [1.0, 1.0])) is weights.Componentwise
+    assert choice(tmsm.Polygon([[0, 0], [1, 0], [0, 1]])) is weights.Saturating
+    assert choice(tmsm.Everywhere(tmsm.Sphere(2))) is weights.Constant
+
+
+def test_automatic_axis_avoids_the_flat_projection():
+    # Dropping the hemisphere's own axis turns the distance into 1 − sqrt(1 − x²) ~ d²/2.
+    hemisphere = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    resolved = weights.Projected().resolve(hemisphere, inside_points(hemisphere, 200))
+    assert resolved.axis in (1, 2)
+    d, _ = hemisphere.border_distance([[-0.6, 0.8, 0.0]], "projected", 1)
+    np.testing.assert_allclose(d, 0.6)
+
+
+def test_a_users_scalar_weight_is_one_small_class():
+    from dataclasses import dataclass
+
+    @dataclass(frozen=True, eq=False, repr=False)
+    class Height(weights.ScalarWeight):
+        """g = −x₁ on the hemisphere x₁ < 0: the projected distance, written by hand."""
+
+        def value_and_gradient(self, view):
+            X = view.X
+            gradient = -np.eye(X.shape[1])[0] + X * X[:, :1]
+            return -X[:, 0], gradient
+
+    hemisphere = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    model = tmsm.VonMisesFisher()
+    X = model.sample(500, hemisphere, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+    ours = tmsm.ScoreMatching(model, hemisphere, Height()).fit(X)
+    theirs = tmsm.ScoreMatching(model, hemisphere, tmsm.Projected(axis=2)).fit(X)
+    np.testing.assert_allclose(ours.natural_params_, theirs.natural_params_, rtol=1e-10)

@@ -1,0 +1,164 @@
+"""Every manifold, region, weight and model, with points to try them on: the laws run over these."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import tmsm
+from tmsm import weights
+from tmsm.manifolds import Manifold
+from tmsm.models import Model
+from tmsm.regions import Region
+from tmsm.weights import Weight
+
+MANIFOLDS: list[Manifold] = [
+    tmsm.Sphere(1),
+    tmsm.Sphere(2),
+    tmsm.Sphere(4),
+    tmsm.Sphere(9),
+    tmsm.Euclidean(1),
+    tmsm.Euclidean(2),
+    tmsm.Euclidean(5),
+]
+
+
+def unit(*entries: float) -> np.ndarray:
+    v = np.array(entries, dtype=float)
+    return v / np.linalg.norm(v)
+
+
+def north(X: np.ndarray) -> np.ndarray:
+    return X[:, 2] > 0
+
+
+def _equator(m: int) -> np.ndarray:
+    lon = np.linspace(0.0, 2 * np.pi, m, endpoint=False)
+    return np.column_stack([np.cos(lon), np.sin(lon), np.zeros(m)])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A region and what is known of its distance.
+
+    exact: inside it is the distance and no lower bound; projected: there is a projected one too;
+    signed: it changes sign continuously (not so between bare border points).
+    """
+
+    name: str
+    region: Region
+    exact: bool = True
+    projected: bool = False
+    signed: bool = True
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+_cap = tmsm.Cap(unit(1, -2, 0.5), 0.9)
+_wide = tmsm.Cap(unit(0.3, 0.2, -1), 2.2)
+_star = [[0, 0], [3, 0.4], [1.2, 1.1], [2.5, 3], [0.8, 2], [-1, 2.6], [-0.4, 1]]
+
+REGIONS: list[Case] = [
+    Case("cap", _cap, projected=True),
+    Case("wide cap", _wide, projected=True),
+    Case("cap on an axis", tmsm.Cap([0.0, 1.0, 0.0], 0.7), projected=True),
+    Case("hemisphere", tmsm.Hemisphere([-1.0, 0.0, 0.0]), projected=True),
+    Case("tilted hemisphere", tmsm.Hemisphere(unit(1, 1, 1)), projected=True),
+    Case("arc", tmsm.Cap([0.0, 1.0], 1.1), projected=True),
+    Case("cap on S4", tmsm.Cap(unit(1, 2, 0, -1, 1), 1.2), projected=True),
+    Case("hemisphere of S9", tmsm.Hemisphere(np.eye(10)[3]), projected=True),
+    Case("complement of a cap", ~_cap, projected=True),
+    Case("lens", _cap & tmsm.Hemisphere([0.0, 0.0, 1.0]), projected=True),
+    Case("cap without a cap", _wide & ~tmsm.Cap(unit(0.3, 0.2, -1), 0.5), projected=True),
+    Case("two caps", _cap | tmsm.Cap(unit(0, -1, 1), 0.6), exact=False, projected=True),
+    Case("equator points", tmsm.BorderPoints(_equator(5000), contains=north), projected=True, signed=False),
+    Case("box", tmsm.Box([-1.0, 0.0, -0.5], [1.0, 2.0, 2.5])),
+    Case("orthant", tmsm.Box([0.0, 0.0], [np.inf, np.inf])),
+    Case("interval", tmsm.Box([-0.5], [2.0])),
+    Case("ball", tmsm.Ball([0.5, 0.0, -0.5], 2.0)),
+    Case("outside of a ball", ~tmsm.Ball([0.5, 0.0], 1.0)),
+    Case("half-space", tmsm.HalfSpace([1.0, -2.0], 0.3)),
+    Case("star", tmsm.Polygon(_star)),
+    Case("star with a hole", tmsm.Polygon(_star) & ~tmsm.Ball([1.0, 1.0], 0.3)),
+    Case("flat points", tmsm.BorderPoints([[2.0, 0.0], [0.0, 2.0], [-2.0, 0.0]]), signed=False),
+]
+
+EVERYWHERE: list[Case] = [
+    Case("whole sphere", tmsm.Everywhere(tmsm.Sphere(2))),
+    Case("whole plane", tmsm.Everywhere(tmsm.Euclidean(2))),
+]
+
+MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
+    (tmsm.VonMisesFisher(), {"mean_direction": unit(1, -0.5), "concentration": 2.0}),
+    (tmsm.VonMisesFisher(), {"mean_direction": unit(1, -2, 1), "concentration": 3.0}),
+    (tmsm.VonMisesFisher(3.0), {"mean_direction": unit(0, -2, 1)}),
+    (tmsm.VonMisesFisher(), {"mean_direction": unit(1, 1, 0, -1, 2), "concentration": 5.0}),
+    (tmsm.MultivariateNormal(), {"mean": [0.4], "covariance": [[1.3]]}),
+    (tmsm.MultivariateNormal(), {"mean": [0.5, 1.0], "covariance": [[1.5, 0.4], [0.4, 1.0]]}),
+    (tmsm.MultivariateNormal([[1.5, 0.4], [0.4, 1.0]]), {"mean": [0.5, 1.0]}),
+    (
+        tmsm.MultivariateNormal(),
+        {"mean": [0.0, 1.0, 0.5], "covariance": [[1.0, 0.2, 0.0], [0.2, 2.0, -0.3], [0.0, -0.3, 1.5]]},
+    ),
+]
+
+
+def model_id(entry: tuple[Model, dict[str, np.ndarray]]) -> str:
+    model, params = entry
+    return f"{model!r}-{len(params.get('mean_direction', params.get('mean', ())))}"
+
+
+def points(manifold: Manifold, n: int, seed: int = 0) -> np.ndarray:
+    """Random points all over the manifold."""
+    if isinstance(manifold, tmsm.Sphere):
+        return manifold.uniform(n, seed)
+    return 2.0 * np.random.default_rng(seed).standard_normal((n, manifold.dim)) + 0.5
+
+
+def inside_points(region: Region, n: int, seed: int = 0) -> np.ndarray:
+    X = points(region.manifold, 60 * n, seed)
+    X = X[region.contains(X)]
+    assert len(X) >= n
+    return X[:n]
+
+
+def weights_for(case: Case) -> list[Weight]:
+    """Every weight that is valid on this region, resolved."""
+    X = inside_points(case.region, 200)
+    named: list[Weight] = [
+        weights.Distance("geodesic"),
+        weights.Distance("chordal"),
+        weights.Saturating(),
+        weights.Saturating(0.4, metric="chordal"),
+        weights.Auto(),
+    ]
+    if case.projected:
+        named += [weights.Projected(axis) for axis in range(min(3, case.region.manifold.embedding_dim))]
+    if isinstance(case.region, tmsm.regions.SmoothBorder):
+        named += [weights.Normal(), weights.Normal(3.0)]
+    if isinstance(case.region, tmsm.regions.AxisAligned):
+        named += [weights.Componentwise(), weights.Componentwise(0.5)]
+    return [weight.resolve(case.region, X) for weight in named]
+
+
+PAIRS: list[tuple[Case, Weight]] = [(case, weight) for case in REGIONS for weight in weights_for(case)]
+
+
+def tangent_basis(manifold: Manifold, x: np.ndarray) -> np.ndarray:
+    """Orthonormal basis of the tangent space at x, as rows (dim, D)."""
+    if isinstance(manifold, tmsm.Sphere):
+        return np.linalg.svd(x[None, :])[2][1:]
+    return np.eye(manifold.dim)
+
+
+def walk(manifold: Manifold, X: np.ndarray, V: np.ndarray, t: float | np.ndarray) -> np.ndarray:
+    """Go along the geodesic from X with unit tangent V for a length t."""
+    t = np.broadcast_to(np.asarray(t, dtype=float), (len(X),))[:, None]
+    if isinstance(manifold, tmsm.Sphere):
+        return np.cos(t) * X + np.sin(t) * V
+    return X + t * V
+
+
+def random_tangents(manifold: Manifold, X: np.ndarray, seed: int = 1) -> np.ndarray:
+    V = manifold.project_tangent(X, np.random.default_rng([seed, 99]).standard_normal(X.shape))
+    return V / np.linalg.norm(V, axis=1)[:, None]
