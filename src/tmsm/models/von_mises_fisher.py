@@ -175,8 +175,8 @@ def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
     """A(κ) = I_{D/2}(κ) / I_{D/2−1}(κ), the length of a von Mises–Fisher mean, and A'(κ).
 
     By the backward recurrence r_v = 1 / (2(v+1)/κ + r_{v+1}) of the ratios r_v = I_{v+1}/I_v, which
-    forgets its start, and by its derivative: no overflow, underflow or cancellation at any κ > 0
-    and in any dimension.
+    forgets its start, and by its derivative: no overflow or underflow at any κ > 0 and in any
+    dimension.  A to a few units in the last place, A' to eight digits at κ = 1e6.
     """
     # The product of the contractions r² falls below 1e-11 after 5 sqrt(κ) steps, and the start,
     # one of Amos' bounds, is already within O(1/κ²).

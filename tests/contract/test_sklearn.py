@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.utils.validation import check_is_fitted
+
+import tmsm
+from tmsm import weights
+
+REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+MODEL = tmsm.VonMisesFisher()
+X = MODEL.sample(600, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+
+
+@pytest.mark.parametrize("estimator", [tmsm.ScoreMatching(MODEL, REGION, "geodesic"), tmsm.NaiveMLE(MODEL)], ids=repr)
+def test_clone_and_parameters(estimator):
+    estimator.fit(X)
+    copy = clone(estimator)
+    assert copy is not estimator
+    assert copy.get_params() == estimator.get_params()
+    with pytest.raises(ValueError, match="call fit first"):
+        _ = copy.params_
+    with pytest.raises(Exception, match="not fitted"):
+        check_is_fitted(copy)
+    check_is_fitted(estimator)
+    assert repr(eval(repr(estimator), vars(tmsm))) == repr(estimator)
+    assert estimator.set_params(model=tmsm.VonMisesFisher(6.0)) is estimator
+    with pytest.raises(ValueError, match="has no parameter 'wieght'"):
+        estimator.set_params(wieght=1)
+
+
+def test_constructor_only_stores():
+    nonsense = tmsm.ScoreMatching(1, 2, 3, outside=4)
+    assert nonsense.get_params() == {
+        "model": 1,
+        "region": 2,
+        "weight": 3,
+        "outside": 4,
+        "log_exposure": None,
+        "standard_errors": True,
+    }
+
+
+def test_fit_returns_self_and_does_not_change_its_arguments():
+    estimator = tmsm.ScoreMatching(MODEL, REGION, weights.Saturating())
+    before = X.copy()
+    assert estimator.fit(X) is estimator
+    assert estimator.partial_fit(X) is estimator
+    np.testing.assert_array_equal(X, before)
+    assert estimator.weight == weights.Saturating()  # its scale is fixed in weight_ only
+    assert isinstance(estimator.weight_.scale, float)
+
+
+def test_cross_validation_and_grid_search():
+    scores = cross_val_score(tmsm.ScoreMatching(MODEL, REGION), X, cv=KFold(3, shuffle=True, random_state=0))
+    assert scores.shape == (3,)
+    assert np.isfinite(scores).all()
+    search = GridSearchCV(
+        tmsm.ScoreMatching(MODEL, REGION),
+        {"model": [tmsm.VonMisesFisher(1.0), tmsm.VonMisesFisher(6.0), tmsm.VonMisesFisher(30.0)]},
+        cv=3,
+    ).fit(X)
+    assert search.best_params_["model"] == tmsm.VonMisesFisher(6.0)
+    search = GridSearchCV(tmsm.ScoreMatching(MODEL, REGION), {"weight": ["geodesic", "normal"]}, cv=3).fit(X)
+    assert search.best_score_ > -np.inf
+
+
+def test_score_uses_one_weight_whatever_was_fitted():
+    fits = [tmsm.ScoreMatching(MODEL, REGION, w).fit(X) for w in ("geodesic", "normal", "saturating")]
+    geodesic = fits[0]
+    assert geodesic.score(X) >= max(fit.score(X) for fit in fits[1:])  # it minimises that very objective on X
+    moments = geodesic.moments_
+    for fit in fits:
+        np.testing.assert_allclose(fit.score(X), -moments.objective(fit.natural_params_), rtol=1e-12)
+    assert geodesic.score(X, sample_weight=np.ones(len(X))) == pytest.approx(geodesic.score(X), rel=1e-12)
+
+
+def test_score_compares_known_parameters_of_flat_models():
+    box = tmsm.Box([0.0, 0.0], [2.0, 2.0])
+    true = tmsm.MultivariateNormal(np.eye(2))
+    Y = true.sample(3000, box, random_state=0, mean=[0.5, 0.5])
+    scores = [tmsm.ScoreMatching(tmsm.MultivariateNormal(s * np.eye(2)), box).fit(Y).score(Y) for s in (0.3, 1.0, 5.0)]
+    assert np.argmax(scores) == 1
