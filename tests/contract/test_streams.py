@@ -31,9 +31,7 @@ def test_moments_of_parts_add_to_those_of_the_whole():
         whole + 1
     with pytest.raises(ValueError, match="cannot be added"):
         box = tmsm.Box([0.0], [1.0])
-        other = accumulate(
-            MomentSpec(tmsm.MultivariateNormal(), weights.Distance()), Rows(np.full((5, 1), 0.5), box)
-        )
+        other = accumulate(MomentSpec(tmsm.MultivariateNormal(), weights.Distance()), Rows(np.full((5, 1), 0.5), box))
         whole + other
 
 

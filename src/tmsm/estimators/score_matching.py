@@ -115,10 +115,10 @@ class ScoreMatching(Estimator):
         spec = self._spec(rows)
         try:
             moments = accumulate(spec, rows)
+            self.n_outside_ = rows.n_outside
             fit = self._estimate(spec, moments, rows)
         except EstimationError as error:
             raise EstimationError(_explain(error, rows)) from None
-        self.n_outside_ = rows.n_outside
         self._publish(spec, moments, fit)
         self._stream: tuple[MomentSpec, Moments] | None = None
         return self
@@ -235,6 +235,14 @@ class ScoreMatching(Estimator):
         covariance = None
         if squares is not None:
             covariance = sandwich_covariance(solution, squares, moments.weight_sum)
+        facts = [
+            ("region", repr(self.region)),
+            ("weight", spec.weight.label),
+            ("objective", f"{moments.objective(solution.theta):.6g}"),
+            ("condition of A", f"{solution.condition:.3g}"),
+        ]
+        if self.n_outside_:
+            facts.append(("dropped", f"{self.n_outside_:,} rows outside the region were dropped"))
         return Fit(
             model=spec.model,
             embedding_dim=D,
@@ -243,12 +251,7 @@ class ScoreMatching(Estimator):
             covariance=covariance,
             n_samples=moments.n,
             status=solution.status,
-            facts=(
-                ("region", repr(self.region)),
-                ("weight", spec.weight.label),
-                ("objective", f"{moments.objective(solution.theta):.6g}"),
-                ("condition of A", f"{solution.condition:.3g}"),
-            ),
+            facts=tuple(facts),
         )
 
     def _publish(self, spec: MomentSpec, moments: Moments, fit: Fit) -> None:

@@ -258,6 +258,11 @@ def _side(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
 def _check_simple(vertices: FloatArray) -> None:
     m = len(vertices)
     starts, ends = vertices, np.roll(vertices, -1, axis=0)
+    before, after = starts - np.roll(starts, 1, axis=0), ends - starts
+    turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
+    back = (turn == 0.0) & ((before * after).sum(axis=1) < 0.0)
+    if back.any():
+        raise InvalidInputError(f"The polygon folds back on itself at vertex {int(np.argmax(back))}; drop that vertex.")
     for k in range(m):
         # Edges that share no vertex with edge k and come after it.
         others = np.arange(k + 2, m if k else m - 1)

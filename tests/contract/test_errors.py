@@ -1,0 +1,289 @@
+"""Bad input: each kind has its own message, matched by its text; nothing is clipped in silence."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tmsm
+from tmsm import weights
+from tmsm.errors import EstimationError
+
+REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+MODEL = tmsm.VonMisesFisher()
+X = MODEL.sample(100, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+X.flags.writeable = False
+
+
+def changed(row, value):
+    rows = X.copy()
+    rows[row] = value
+    return rows
+
+
+def score_matching(**options):
+    return tmsm.ScoreMatching(MODEL, REGION, **options)
+
+
+TABLES = {
+    "nan": (changed(17, np.nan), "1 of 100 rows with NaN or infinite entries (first: row 17"),
+    "infinity": (changed(3, np.inf), "1 of 100 rows with NaN or infinite entries (first: row 3"),
+    "off the sphere": (
+        changed(17, 1.2 * X[17]),
+        "X has 1 of 100 rows off the sphere (worst: row 17, norm 1.2). "
+        "Normalise them, or use lonlat_to_xyz if these are degrees.",
+    ),
+    "degrees": (np.degrees(X), "100 of 100 rows off the sphere"),
+    "two columns": (X[:, :2], "X has 2 columns where points have 3 coordinates. Longitude and latitude in degrees"),
+    "four columns": (np.ones((7, 4)), "X has 4 columns where points have 3 coordinates."),
+    "transposed": (X.T, "Its transpose has: pass X.T"),
+    "one row": (X[0], "X must be a table of shape (n, D), one row a point; got shape (3,). For a single point"),
+    "no rows": (X[:0], "X has no rows"),
+    "text": ([["a", "b", "c"]], "X must hold real numbers"),
+    "complex": (X.astype(complex), "X must hold real numbers"),
+    "three axes": (X[None], "got shape (1, 100, 3)"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("estimator", [score_matching(), score_matching(weight="geodesic")], ids=["auto", "geodesic"])
+def test_bad_tables(estimator, name):
+    table, message = TABLES[name]
+    for method in (estimator.fit, estimator.partial_fit):
+        with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+            method(table)
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name not in ("two columns", "four columns", "transposed")])
+def test_bad_tables_for_the_baseline(name):
+    table, message = TABLES[name]
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        tmsm.NaiveMLE(MODEL).fit(table)
+
+
+def test_rows_outside():
+    rows = changed(5, [0.6, 0.8, 0.0])
+    rows[9] = [0.8, 0.6, 0.0]
+    message = "X has 2 of 100 rows outside the region (worst: row 9, 0.927 beyond the border)."
+    with pytest.raises(ValueError, match=re.escape(message)):
+        score_matching().fit(rows)
+    fit = score_matching(outside="drop").fit(rows)
+    assert fit.n_outside_ == 2
+    assert fit.n_samples_ == 98
+    kept = np.delete(rows, [5, 9], axis=0)
+    np.testing.assert_allclose(fit.natural_params_, score_matching().fit(kept).natural_params_, rtol=1e-12)
+    assert "2 rows outside the region were dropped" in fit.summary()
+
+
+def test_all_rows_outside_or_on_the_border():
+    for outside in ("raise", "drop"):
+        with pytest.raises(ValueError, match="100 of 100 rows outside the region .* None is left to fit"):
+            score_matching(outside=outside).fit(-X)
+        angle = np.linspace(0, 6, 50)
+        border = np.column_stack([0 * angle, np.cos(angle), np.sin(angle)])
+        with pytest.raises(ValueError, match="All 50 rows of X lie on the border"):
+            score_matching(outside=outside).fit(border)
+        near = border - [1e-11, 0, 0]
+        with pytest.raises(EstimationError, match="All 50 rows lie on the border"):
+            score_matching(outside=outside, weight="geodesic").fit(near)
+
+
+@pytest.mark.parametrize("weight", ["geodesic", "normal", "saturating"])
+def test_too_few_or_identical_rows(weight):
+    with pytest.raises(EstimationError, match="2 rows cannot determine 3 parameters"):
+        score_matching(weight=weight).fit(X[:2])
+    with pytest.raises(EstimationError, match="All 20 rows are identical"):
+        score_matching(weight=weight).fit(np.tile(X[0], (20, 1)))
+
+
+def test_too_few_or_identical_rows_for_the_baseline():
+    with pytest.raises(EstimationError, match="2 rows cannot determine 3 parameters"):
+        tmsm.NaiveMLE(MODEL).fit(X[:2])
+    with pytest.raises(EstimationError, match="All rows are identical"):
+        tmsm.NaiveMLE(MODEL).fit(np.tile([0.0, 0.0, 1.0], (20, 1)))
+    with pytest.raises(EstimationError, match="no mean direction"):
+        tmsm.NaiveMLE(MODEL).fit(np.vstack([np.eye(3), -np.eye(3)]))
+    with pytest.raises(EstimationError, match="sample covariance is singular"):
+        tmsm.NaiveMLE(tmsm.MultivariateNormal()).fit(np.ones((30, 2)))
+
+
+def test_rows_that_do_not_determine_the_parameters():
+    box = tmsm.Box([-2.0, -2.0], [2.0, 2.0])
+    line = np.linspace(-1, 1, 50)
+    with pytest.raises(EstimationError, match="singular"):
+        tmsm.ScoreMatching(tmsm.MultivariateNormal(), box).fit(np.column_stack([line, line]))
+    middle = np.random.default_rng(0).uniform(-2, 2, (4000, 2)) ** 3 / 4
+    bowl = np.sign(middle) * (2 - np.abs(middle))  # denser towards the faces than in the middle
+    with pytest.raises(EstimationError, match="not positive definite"):
+        tmsm.ScoreMatching(tmsm.MultivariateNormal(), box).fit(bowl)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (-np.ones(100), "sample_weight must be finite and not negative; 100 of 100 rows are not (first: row 0, -1)"),
+        (np.r_[np.ones(99), np.nan], "1 of 100 rows is not (first: row 99, nan)"),
+        (np.r_[np.ones(99), np.inf], "(first: row 99, inf)"),
+        (np.zeros(100), "sample_weight is zero for every row"),
+        (np.ones(99), "one entry for each of the 100 rows of X; got shape (99,)"),
+        (["a"] * 100, "sample_weight must hold real numbers"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [score_matching(), tmsm.NaiveMLE(MODEL)], ids=["score matching", "naive"])
+def test_bad_sample_weight(estimator, value, message):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        estimator.fit(X, sample_weight=value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight": "geodesc"}, "weight='geodesc' is not an option. Choose one of ['auto', 'geodesic'"),
+        ({"weight": "geodesc"}, "Did you mean 'geodesic'?"),
+        ({"weight": 3}, "or a Weight object; got int"),
+        ({"outside": "ignore"}, "outside='ignore' is not an option. Choose one of ['raise', 'drop']"),
+        ({"weight": "componentwise"}, "needs faces along orthogonal axes, which Hemisphere does not have"),
+        ({"weight": tmsm.Projected(axis=3)}, "axis must be below 3"),
+        ({"weight": weights.Constant()}, "A constant weight does not vanish on the border"),
+        ({"weight": weights.Normal(reach=2.0)}, "reach must not exceed 1.5708"),
+        ({"log_exposure": 1.0}, "log_exposure must be a function of X"),
+        ({"log_exposure": lambda X: X[:, 0]}, "log_exposure must return"),
+        ({"log_exposure": lambda X: (X, X)}, "log_exposure must return shapes (100,) and (100, 3)"),
+        ({"log_exposure": lambda X: (np.log(0 * X[:, 0] + 0.5), X * np.nan)}, "log_exposure must be finite"),
+    ],
+)
+def test_bad_options(options, message):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        score_matching(**options).fit(X)
+
+
+def test_model_and_region_must_go_together():
+    with pytest.raises(TypeError, match="model must be a model such as VonMisesFisher.*Call the class to make one"):
+        tmsm.ScoreMatching(tmsm.VonMisesFisher, REGION).fit(X)
+    with pytest.raises(TypeError, match="region must be a region such as Cap"):
+        tmsm.ScoreMatching(MODEL, "usa").fit(X)
+    with pytest.raises(ValueError, match="VonMisesFisher lives on a sphere"):
+        tmsm.ScoreMatching(MODEL, tmsm.Box([0.0], [1.0])).fit([[0.5]])
+    with pytest.raises(ValueError, match="MultivariateNormal lives on flat space"):
+        tmsm.ScoreMatching(tmsm.MultivariateNormal(), REGION).fit(X)
+    with pytest.raises(ValueError, match="known covariance is for 3 coordinates, the region has 1"):
+        tmsm.ScoreMatching(tmsm.MultivariateNormal(np.eye(3)), tmsm.Box([0.0], [1.0])).fit([[0.5]])
+    with pytest.raises(ValueError, match="needs a border without corners, and Intersection may have some"):
+        tmsm.ScoreMatching(MODEL, REGION & tmsm.Cap([0.0, -1.0, 0.0], 1.0), "normal", outside="drop").fit(X)
+
+
+CONSTRUCTIONS = [
+    (lambda: tmsm.Cap([0.0, 0.0, 1.0], 30.0), "radius must be between 0 and 3.14159; got 30. Degrees become radians"),
+    (lambda: tmsm.Cap([0.0, 0.0, 1.0], 0.0), "radius must be between 0 and"),
+    (lambda: tmsm.Cap([0.0, 0.0, 1.0], "1"), "radius must be a number; got str '1'"),
+    (lambda: tmsm.Cap([0.0, 0.0, 2.0], 1.0), "center must be a unit vector; its norm is 2"),
+    (lambda: tmsm.Cap([-97.0, 39.0], 1.0), "use lonlat_to_xyz if these are degrees"),
+    (lambda: tmsm.Hemisphere([np.nan, 0.0, 1.0]), "pole must be finite"),
+    (lambda: tmsm.Sphere(0), "dim must be at least 1; got 0"),
+    (lambda: tmsm.Euclidean(2.0), "dim must be a whole number; got float 2.0"),
+    (lambda: tmsm.Everywhere("sphere"), "Everywhere needs a manifold"),
+    (
+        lambda: tmsm.Box([0.0, 1.0], [1.0, 1.0]),
+        "lower must be below upper in every coordinate; coordinate 1 has 1 and 1",
+    ),
+    (lambda: tmsm.Box([0.0], [1.0, 2.0]), "lower and upper must have the same length"),
+    (lambda: tmsm.Box([-np.inf], [np.inf]), "at least one finite side"),
+    (lambda: tmsm.Ball([0.0], -1.0), "radius must be finite and greater than 0; got -1"),
+    (lambda: tmsm.HalfSpace([0.0, 0.0], 1.0), "normal must not be the zero vector"),
+    (lambda: tmsm.Polygon([[0, 0], [1, 0]]), "at least three distinct vertices; got 2"),
+    (lambda: tmsm.Polygon([[0, 0], [1, 1], [1, 0], [0, 1]]), "crosses or touches itself: edge 0 meets edge 2"),
+    (lambda: tmsm.Polygon([[0, 0], [1, 0], [1, 0], [0, 1]]), "repeated vertex (vertex 1)"),
+    (lambda: tmsm.Polygon([[0, 0], [2, 0], [1, 0]]), "folds back on itself at vertex 1"),
+    (lambda: tmsm.Polygon([[0, 0], [2, 0], [2, 2], [2, 1], [0, 2]]), "folds back on itself at vertex 2"),
+    (lambda: tmsm.BorderPoints([[0.0, 1.0]], contains=3), "contains must be a function of X"),
+    (
+        lambda: tmsm.BorderPoints([[0, 1.0]], contains=lambda X: X).contains([[1.0, 0]]),
+        "contains must return 1 booleans",
+    ),
+    (lambda: REGION & tmsm.Ball([0.0], 1.0), "Regions must lie on one manifold"),
+    (lambda: REGION | 3, "Regions combine with regions; got int"),
+    (lambda: REGION.border_distance(X, "euclidean"), "metric='euclidean' is not an option"),
+    (lambda: REGION.border_distance(X, "projected", 7), "axis must be below 3"),
+    (lambda: tmsm.Ball([0.0], 1.0).border_distance([[0.1]], "projected", 0), "not defined for Ball"),
+    (lambda: REGION.contains([[1.0, 1.0, 0.0]]), "off the sphere"),
+    (lambda: tmsm.Projected(axis=-1), "axis must be at least 0"),
+    (lambda: weights.Saturating(0.0), "scale must be finite and greater than 0"),
+    (lambda: weights.Saturating("mean"), "scale='mean' is not an option"),
+    (lambda: weights.Distance("projected"), "metric='projected' is not an option"),
+    (lambda: weights.Normal(1.0), "power must be at least 2"),
+    (lambda: weights.Componentwise([1.0, -1.0]), "scale must be positive along every axis"),
+    (lambda: tmsm.VonMisesFisher(-1.0), "concentration must be finite and greater than 0; got -1"),
+    (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [2.0, 1.0]]), "covariance must be positive definite"),
+    (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [0.0, 1.0]]), "covariance must be symmetric"),
+    (lambda: tmsm.MultivariateNormal([1.0, 2.0]), "covariance must be a finite square matrix"),
+    (lambda: MODEL.sample(5, mean_direction=[0.0, 0.0, 1.0]), "concentration must be given"),
+    (lambda: MODEL.sample(-1, mean_direction=[0.0, 0.0, 1.0], concentration=1.0), "n must be at least 0"),
+    (
+        lambda: MODEL.sample(5, random_state="x", mean_direction=[0, 1.0], concentration=1.0),
+        "random_state must be None",
+    ),
+    (
+        lambda: MODEL.sample(5, REGION, mean_direction=[0, 1.0], concentration=1.0),
+        "for 2 coordinates, the region has 3",
+    ),
+    (lambda: tmsm.lonlat_to_xyz(0.0, 100.0), "lat must be within ±90 degrees; 1 of 1 values break this"),
+    (lambda: tmsm.lonlat_to_xyz([39.0], [-97.0]), "Longitude comes first: the two look swapped"),
+    (lambda: tmsm.lonlat_to_xyz([5e5], [10.0]), "lon must be within ±360 degrees"),
+    (lambda: tmsm.lonlat_to_xyz([1.0, 2.0], [1.0, 2.0, 3.0]), "lon and lat must have the same shape"),
+    (lambda: tmsm.lonlat_to_xyz([np.nan], [0.0]), "lon must be within"),
+    (lambda: tmsm.colatlon_to_xyz(90.0, 180.0), "colat must be within [0, π] radians; 1 of 1 values break this"),
+    (lambda: tmsm.colatlon_to_xyz(1.0, 180.0), "Degrees become radians with numpy.radians"),
+    (lambda: tmsm.xyz_to_lonlat([[1.0, 1.0, 1.0]]), "off the sphere"),
+    (lambda: tmsm.xyz_to_colatlon([[1.0, 0.0]]), "X has 2 columns"),
+]
+
+
+@pytest.mark.parametrize(("construct", "message"), CONSTRUCTIONS, ids=[message for _, message in CONSTRUCTIONS])
+def test_bad_arguments(construct, message):
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        construct()
+
+
+def test_before_a_fit():
+    for name in (
+        "params_",
+        "natural_params_",
+        "covariance_",
+        "std_errors_",
+        "n_samples_",
+        "status_",
+        "goodness_of_fit_",
+    ):
+        with pytest.raises(ValueError, match="no estimate yet: call fit first"):
+            getattr(score_matching(), name)
+    for method in ("confidence_interval", "mean_direction_ellipse", "summary"):
+        with pytest.raises(ValueError, match="call fit first"):
+            getattr(score_matching(), method)()
+    with pytest.raises(ValueError, match="call fit first"):
+        score_matching().score(X)
+
+
+def test_after_a_fit():
+    fit = score_matching().fit(X)
+    for level in (0.0, 1.0, 95, -0.5):
+        with pytest.raises(ValueError, match="level must be between 0 and 1"):
+            fit.confidence_interval(level)
+    plain = score_matching(standard_errors=False).fit(X)
+    with pytest.raises(ValueError, match="Use fit with standard_errors=True"):
+        _ = plain.std_errors_
+    assert "std. error" in plain.summary()
+    with pytest.raises(ValueError, match="no mean direction"):
+        box = tmsm.Box([-1.0], [1.0])
+        rows = np.random.default_rng(0).normal(0, 0.4, (200, 1))
+        tmsm.ScoreMatching(tmsm.MultivariateNormal(), box, outside="drop").fit(rows).mean_direction_ellipse()
+    with pytest.raises(ValueError, match=r"a curve on S² only; this one lies on S\^3"):
+        rows = MODEL.sample(50, random_state=0, mean_direction=np.eye(4)[0], concentration=3.0)
+        tmsm.ScoreMatching(MODEL, tmsm.Everywhere(tmsm.Sphere(3))).fit(rows).mean_direction_ellipse()
+
+
+def test_failed_fit_leaves_no_stale_estimate():
+    fit = score_matching().fit(X)
+    with pytest.raises(ValueError, match="off the sphere"):
+        fit.fit(2 * X)
+    with pytest.raises(ValueError, match="no estimate yet"):
+        _ = fit.params_
