@@ -193,7 +193,7 @@ CONSTRUCTIONS = [
     (lambda: tmsm.Polygon([[0, 0], [1, 0]]), "at least three distinct vertices; got 2"),
     (lambda: tmsm.Polygon([[0, 0], [1, 1], [1, 0], [0, 1]]), "crosses or touches itself: edge 0 meets edge 2"),
     (lambda: tmsm.Polygon([[0, 0], [1, 0], [1, 0], [0, 1]]), "repeated vertex (vertex 1)"),
-    (lambda: tmsm.Polygon([[0, 0], [2, 0], [1, 0]]), "folds back on itself at vertex 1"),
+    (lambda: tmsm.Polygon([[0, 0], [2, 0], [1, 0]]), "folds back on itself at vertex 0"),
     (lambda: tmsm.Polygon([[0, 0], [2, 0], [2, 2], [2, 1], [0, 2]]), "folds back on itself at vertex 2"),
     (lambda: tmsm.BorderPoints([[0.0, 1.0]], contains=3), "contains must be a function of X"),
     (

@@ -83,6 +83,13 @@ def test_fit_forgets_the_stream():
     assert stream.n_samples_ == 500
 
 
+def test_changed_estimator_does_not_continue_the_stream():
+    stream = tmsm.ScoreMatching(MODEL, REGION, "geodesic").partial_fit(X[:1000])
+    stream.set_params(weight="normal")
+    with pytest.raises(ValueError, match="has changed since the first partial_fit"):
+        stream.partial_fit(X[1000:2000])
+
+
 def test_bad_block_leaves_the_stream_as_it_was():
     stream = tmsm.ScoreMatching(MODEL, REGION, "geodesic").partial_fit(X[:1000])
     before = stream.natural_params_

@@ -6,7 +6,7 @@ import warnings
 from typing import Any, Self
 
 from tmsm.arrays import ArrayLike, FloatArray
-from tmsm.errors import EstimationError, InvalidTypeError, TmsmWarning
+from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model
 from tmsm.inference import sandwich_covariance
 from tmsm.moments import (
@@ -77,6 +77,9 @@ class ScoreMatching(Estimator):
     True
     """
 
+    # What was asked for, what it was resolved to, and the sums so far; None outside a stream.
+    _stream: tuple[tuple[Any, ...], MomentSpec, Moments] | None = None
+
     def __init__(
         self,
         model: Any,
@@ -110,7 +113,7 @@ class ScoreMatching(Estimator):
         -------
         self
         """
-        self._fit = None
+        self._fit, self._stream = None, None
         rows = self._rows(X, sample_weight)
         spec = self._spec(rows)
         try:
@@ -120,7 +123,6 @@ class ScoreMatching(Estimator):
         except EstimationError as error:
             raise EstimationError(_explain(error, rows)) from None
         self._publish(spec, moments, fit)
-        self._stream: tuple[MomentSpec, Moments] | None = None
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -146,8 +148,7 @@ class ScoreMatching(Estimator):
         rows = self._rows(X, sample_weight)
         p = self.model.n_statistics(rows.region.manifold.embedding_dim)
         features = bool(self.standard_errors) and p <= MAX_FEATURE_STATISTICS
-        stream = getattr(self, "_stream", None)
-        if stream is None:
+        if self._stream is None:
             self.n_outside_ = 0
             self._fit = None
             if self.standard_errors and not features:
@@ -160,9 +161,14 @@ class ScoreMatching(Estimator):
             spec = self._spec(rows)
             moments = accumulate(spec, rows, features=features)
         else:
-            spec, before = stream
+            asked, spec, before = self._stream
+            if asked != self._asked():
+                raise InvalidInputError(
+                    "The model, region, weight or exposure has changed since the first partial_fit: "
+                    "start over with fit, or with a new estimator."
+                )
             moments = before + accumulate(spec, rows, features=features)
-        self._stream = spec, moments
+        self._stream = self._asked(), spec, moments
         self.n_outside_ += rows.n_outside
         self._fit = None
         try:
@@ -197,6 +203,9 @@ class ScoreMatching(Estimator):
         """None: the single weights give as many equations as parameters."""
         self._fitted  # noqa: B018  raises before a fit
         return None
+
+    def _asked(self) -> tuple[Any, ...]:
+        return self.model, self.region, self.weight, self.log_exposure
 
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
         model, region = check_model(self.model), self.region

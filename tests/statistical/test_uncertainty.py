@@ -1,0 +1,117 @@
+"""Standard errors are the spread over repetitions, and intervals cover, beyond the hemisphere."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import tmsm
+
+UNIT = np.array([2.0, -1.0, 1.0]) / np.sqrt(6.0)
+
+SETTINGS = {
+    "circle": (tmsm.VonMisesFisher(), tmsm.Cap([0.0, 1.0], 1.0), {"mean_direction": [1.0, 0.0], "concentration": 3.0}),
+    "cap, mean outside": (
+        tmsm.VonMisesFisher(),
+        tmsm.Cap([0.0, 0.0, 1.0], 1.0),
+        {"mean_direction": UNIT, "concentration": 4.0},
+    ),
+    "S4": (
+        tmsm.VonMisesFisher(),
+        tmsm.Hemisphere(np.eye(5)[0]),
+        {"mean_direction": np.eye(5)[1], "concentration": 10.0},
+    ),
+    "known concentration": (
+        tmsm.VonMisesFisher(4.0),
+        tmsm.Cap([0.0, 0.0, 1.0], 1.0),
+        {"mean_direction": UNIT, "concentration": 4.0},
+    ),
+    "ball": (
+        tmsm.MultivariateNormal(),
+        tmsm.Ball([0.5, 0.0], 1.5),
+        {"mean": [0.0, 0.3], "covariance": [[1.0, 0.2], [0.2, 0.6]]},
+    ),
+    "box": (
+        tmsm.MultivariateNormal(),
+        tmsm.Box([0.0, -1.0], [np.inf, 1.5]),
+        {"mean": [0.0, 0.3], "covariance": [[1.0, 0.2], [0.2, 0.6]]},
+    ),
+    "box, known covariance": (
+        tmsm.MultivariateNormal([[1.0, 0.2], [0.2, 0.6]]),
+        tmsm.Box([0.0, -1.0], [np.inf, 1.5]),
+        {"mean": [0.0, 0.3]},
+    ),
+}
+
+
+@pytest.mark.parametrize("weight", ["auto", "geodesic"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_covariance_is_the_spread_and_the_ellipsoid_covers(name, weight):
+    model, region, params = SETTINGS[name]
+    truth = model.natural_parameters(**params)
+    n, repeats = 1500, 400
+    rng = np.random.default_rng(5)
+    X = model.sample(n * repeats, region, random_state=rng, **params).reshape(repeats, n, -1)
+    estimator = tmsm.ScoreMatching(model, region, weight)
+    estimates, covariances = [], []
+    for rows in X:
+        fit = estimator.fit(rows)
+        estimates.append(fit.natural_params_)
+        covariances.append(fit.covariance_)
+    estimates, covariance = np.array(estimates), np.median(covariances, axis=0)
+    k = model.constraint(X.shape[2]).n_free
+    T = model.constraint(X.shape[2]).tangent(truth)
+    # Along the family: the empirical covariance over the estimated one is the identity.
+    inverse_root = np.linalg.inv(np.linalg.cholesky(T.T @ covariance @ T))
+    spread = np.cov((inverse_root @ T.T @ estimates.T))
+    values = np.linalg.eigvalsh(np.atleast_2d(spread))
+    assert values.min() > 1 - 6.0 * np.sqrt(2 / repeats)
+    assert values.max() < 1 + 6.0 * np.sqrt(2 / repeats)
+    # Wald ellipsoids at 95 %.
+    z = [T.T @ (e - truth) @ np.linalg.solve(T.T @ C @ T, T.T @ (e - truth)) for e, C in zip(estimates, covariances, strict=True)]
+    covered = np.mean(np.array(z) < stats.chi2(k).ppf(0.95))
+    assert 0.91 <= covered <= 0.98
+
+
+def test_direction_ellipse_covers_and_has_the_stated_half_axes():
+    model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    mu = np.array([0.0, -1.0, 0.0])
+    fit = tmsm.ScoreMatching(model, region)
+    covered = 0
+    for seed in range(600):
+        fit.fit(model.sample(500, region, random_state=seed, mean_direction=mu, concentration=6.0))
+        ellipse = fit.mean_direction_ellipse()
+        # The truth is inside if it sees the closed curve turn once, in the plane it is projected to.
+        flat = ellipse[:, [0, 2]] - mu[[0, 2]]
+        angles = np.unwrap(np.arctan2(flat[:, 1], flat[:, 0]))
+        covered += abs(angles[-1] - angles[0]) > np.pi
+    assert 0.93 <= covered / 600 <= 0.97
+    np.testing.assert_allclose(np.linalg.norm(ellipse, axis=1), 1.0, rtol=1e-12)
+    radii = np.arccos(ellipse @ fit.params_.mean_direction)
+    half_axes = fit.confidence_interval().mean_direction
+    np.testing.assert_allclose([radii.max(), radii.min()], half_axes, rtol=1e-3)
+    # √(χ²₂(0.95) λ) and the square root of the trace are two sizes of one covariance.
+    expected = np.sqrt((half_axes**2).sum() / stats.chi2(2).ppf(0.95))
+    np.testing.assert_allclose(fit.std_errors_.mean_direction, expected, rtol=1e-10)
+
+
+def test_naive_errors_are_right_without_truncation():
+    model = tmsm.MultivariateNormal()
+    params = {"mean": [1.0, -1.0], "covariance": [[1.0, 0.3], [0.3, 0.5]]}
+    fits = [tmsm.NaiveMLE(model).fit(model.sample(400, random_state=s, **params)) for s in range(400)]
+    for field in ("mean", "covariance"):
+        spread = np.std([fit.params_[field] for fit in fits], axis=0)
+        stated = np.mean([fit.std_errors_[field] for fit in fits], axis=0)
+        np.testing.assert_allclose(spread, stated, rtol=0.15)
+
+
+def test_weighted_errors_use_the_squares_of_the_weights():
+    model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    rng = np.random.default_rng(3)
+    kappas, stated = [], []
+    for seed in range(400):
+        X = model.sample(600, region, random_state=seed, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+        fit = tmsm.ScoreMatching(model, region).fit(X, sample_weight=rng.exponential(size=600) ** 2)
+        kappas.append(fit.params_.concentration)
+        stated.append(fit.std_errors_.concentration)
+    # Six standard errors of a standard deviation; weights taken for counts would be off by a factor of 2.4.
+    assert np.median(stated) / np.std(kappas) == pytest.approx(1.0, abs=6 / np.sqrt(2 * 400))
