@@ -26,6 +26,7 @@ class HemisphereLikelihood:
         self.log_weights = np.log(np.repeat(w, lon.size))
 
     def fit(self, mean, start):
+        """θ̂, shape (3,), from the mean of the rows."""
         theta = start
         for _ in range(50):
             log_q = self.nodes @ theta + self.log_weights

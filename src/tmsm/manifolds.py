@@ -47,13 +47,19 @@ class Manifold(ValueObject, ABC):
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """Length of the shortest path on the manifold between matching rows, shape (n,)."""
 
-    @abstractmethod
     def chord(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Straight-line distance at a (signed) geodesic distance, and its derivative."""
+        """Straight-line distance at a (signed) geodesic distance, and its derivative.
 
-    @abstractmethod
+        Only where the one is a function of the other, as on a sphere.
+        """
+        raise InvalidInputError(
+            f"On {self!r} the straight-line distance is not a function of the geodesic one, so this region "
+            "has no metric 'chordal'. Use 'geodesic'."
+        )
+
     def uniform(self, n: int, random_state: Any = None) -> FloatArray:
         """Uniform draws, shape (n, D), where a uniform distribution exists."""
+        raise InvalidInputError(f"There is no uniform distribution on all of {self!r}: draw inside a bounded region.")
 
     def chordal_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """Straight-line distance in the embedding space between matching rows, shape (n,)."""
@@ -187,6 +193,3 @@ class Euclidean(Manifold):
 
     def chord(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
         return distance, np.ones_like(distance)
-
-    def uniform(self, n: int, random_state: Any = None) -> FloatArray:
-        raise InvalidInputError("There is no uniform distribution on all of R^d: draw inside a bounded region.")

@@ -77,7 +77,7 @@ def test_rows_outside():
 
 def test_all_rows_outside_or_on_the_border():
     for outside in ("raise", "drop"):
-        with pytest.raises(ValueError, match="100 of 100 rows outside the region .* None is left to fit"):
+        with pytest.raises(ValueError, match=r"100 of 100 rows outside the region .* None is left to fit"):
             score_matching(outside=outside).fit(-X)
         angle = np.linspace(0, 6, 50)
         border = np.column_stack([0 * angle, np.cos(angle), np.sin(angle)])
@@ -158,7 +158,7 @@ def test_bad_options(options, message):
 
 
 def test_model_and_region_must_go_together():
-    with pytest.raises(TypeError, match="model must be a model such as VonMisesFisher.*Call the class to make one"):
+    with pytest.raises(TypeError, match=r"model must be a model such as VonMisesFisher.*Call the class to make one"):
         tmsm.ScoreMatching(tmsm.VonMisesFisher, REGION).fit(X)
     with pytest.raises(TypeError, match="region must be a region such as Cap"):
         tmsm.ScoreMatching(MODEL, "usa").fit(X)
@@ -272,13 +272,15 @@ def test_after_a_fit():
     with pytest.raises(ValueError, match="Use fit with standard_errors=True"):
         _ = plain.std_errors_
     assert "std. error" in plain.summary()
+    box = tmsm.Box([-1.0], [1.0])
+    rows = np.random.default_rng(0).normal(0, 0.4, (200, 1))
+    flat = tmsm.ScoreMatching(tmsm.MultivariateNormal(), box, outside="drop").fit(rows)
     with pytest.raises(ValueError, match="no mean direction"):
-        box = tmsm.Box([-1.0], [1.0])
-        rows = np.random.default_rng(0).normal(0, 0.4, (200, 1))
-        tmsm.ScoreMatching(tmsm.MultivariateNormal(), box, outside="drop").fit(rows).mean_direction_ellipse()
+        flat.mean_direction_ellipse()
+    rows = MODEL.sample(50, random_state=0, mean_direction=np.eye(4)[0], concentration=3.0)
+    high = tmsm.ScoreMatching(MODEL, tmsm.Everywhere(tmsm.Sphere(3))).fit(rows)
     with pytest.raises(ValueError, match=r"a curve on S² only; this one lies on S\^3"):
-        rows = MODEL.sample(50, random_state=0, mean_direction=np.eye(4)[0], concentration=3.0)
-        tmsm.ScoreMatching(MODEL, tmsm.Everywhere(tmsm.Sphere(3))).fit(rows).mean_direction_ellipse()
+        high.mean_direction_ellipse()
 
 
 def test_failed_fit_leaves_no_stale_estimate():

@@ -29,9 +29,10 @@ def test_moments_of_parts_add_to_those_of_the_whole():
     np.testing.assert_allclose(parts.feature_squares, whole.feature_squares, rtol=1e-11, atol=1e-9)
     with pytest.raises(TypeError):
         whole + 1
+    box = tmsm.Box([0.0], [1.0])
+    flat = MomentSpec(tmsm.MultivariateNormal(), weights.Distance())
+    other = accumulate(flat, Rows(np.full((5, 1), 0.5), box))
     with pytest.raises(ValueError, match="cannot be added"):
-        box = tmsm.Box([0.0], [1.0])
-        other = accumulate(MomentSpec(tmsm.MultivariateNormal(), weights.Distance()), Rows(np.full((5, 1), 0.5), box))
         whole + other
 
 

@@ -117,15 +117,14 @@ def test_fisher_information_is_the_covariance_of_the_statistics(entry):
 
 @EVERY_MODEL
 def test_naive_likelihood_inverts_the_mean_of_the_statistics(entry):
-    model, params = entry
+    model, _ = entry
     X, _ = draws(entry, 300, seed=2)
     D = X.shape[1]
     if not isinstance(model.constraint(D), Unrestricted):
         model = type(model)()
     mean = model.statistics(X).mean(0)
     theta = model.maximise_likelihood(mean, D)
-    # At the maximum the model's mean of t is the data's: the derivative of log Z is checked by quadrature-free
-    # means, a large sample drawn from the fitted model.
+    # At the maximum the model's mean of t, here that of a large sample from it, is the data's.
     t = model.statistics(model.sample(400_000, random_state=5, **model.parameters(theta, D)))
     assert (np.abs(t.mean(0) - mean) < 5 * t.std(0) / np.sqrt(len(t))).all()
 

@@ -131,7 +131,7 @@ def test_everywhere_has_no_border(case):
     assert not gradient.any()
     assert not case.region.has_border
     with pytest.raises(ValueError, match="empty"):
-        ~case.region
+        _ = ~case.region
 
 
 @pytest.mark.parametrize("case", [c for c in REGIONS if isinstance(c.region, tmsm.regions.SmoothBorder)], ids=repr)

@@ -62,12 +62,15 @@ def test_covariance_is_the_spread_and_the_ellipsoid_covers(name, weight):
     T = model.constraint(X.shape[2]).tangent(truth)
     # Along the family: the empirical covariance over the estimated one is the identity.
     inverse_root = np.linalg.inv(np.linalg.cholesky(T.T @ covariance @ T))
-    spread = np.cov((inverse_root @ T.T @ estimates.T))
+    spread = np.cov(inverse_root @ T.T @ estimates.T)
     values = np.linalg.eigvalsh(np.atleast_2d(spread))
     assert values.min() > 1 - 6.0 * np.sqrt(2 / repeats)
     assert values.max() < 1 + 6.0 * np.sqrt(2 / repeats)
     # Wald ellipsoids at 95 %.
-    z = [T.T @ (e - truth) @ np.linalg.solve(T.T @ C @ T, T.T @ (e - truth)) for e, C in zip(estimates, covariances, strict=True)]
+    z = [
+        T.T @ (e - truth) @ np.linalg.solve(T.T @ C @ T, T.T @ (e - truth))
+        for e, C in zip(estimates, covariances, strict=True)
+    ]
     covered = np.mean(np.array(z) < stats.chi2(k).ppf(0.95))
     assert 0.91 <= covered <= 0.98
 

@@ -11,7 +11,7 @@ import numpy as np
 from tmsm.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.manifolds import Manifold
-from tmsm.models.constraints import Constraint
+from tmsm.models.constraints import Constraint, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.regions.base import Region
 from tmsm.validation import check_count, check_random_state
@@ -26,9 +26,10 @@ _DRAW_BLOCK = 2**18
 class Model(ValueObject, ABC):
     """An exponential family.
 
-    A subclass gives the sufficient statistics t with their derivatives along the manifold, the set
-    of θ it allows, and the way from θ to named parameters.  Rows have been checked.  The three
-    contractions of the gradient have defaults; a family whose gradient is simple can write them
+    A subclass gives the sufficient statistics t with their derivatives along the manifold and the
+    way from θ to named parameters; that is enough for score matching.  What is known restricts θ
+    through `constraint`; sampling and the likelihood are extras.  Rows have been checked.  The
+    contractions of the derivatives have defaults; a family with a simple gradient can write them
     without ever forming the (n, p, D) array.
     """
 
@@ -62,9 +63,9 @@ class Model(ValueObject, ABC):
     def hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
         """Hess t(v, v) along tangent rows V (n, D), shape (n, p)."""
 
-    @abstractmethod
     def constraint(self, embedding_dim: int) -> Constraint:
-        """The set in which θ is sought."""
+        """The set in which θ is sought: everywhere, unless something is known."""
+        return Unrestricted(self.n_statistics(embedding_dim))
 
     @abstractmethod
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
@@ -74,21 +75,24 @@ class Model(ValueObject, ABC):
     def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
         """Derivative of each named parameter, flattened, with respect to θ: name -> (size, p)."""
 
-    @abstractmethod
     def natural_parameters(self, **params: Any) -> FloatArray:
         """θ, shape (p,), from named parameters; the inverse of `parameters`."""
+        raise self._missing("way from named parameters to θ, so it cannot be sampled")
 
-    @abstractmethod
     def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
         """θ, shape (p,), of the maximum likelihood on the whole manifold, from the mean of t."""
+        raise self._missing("closed-form likelihood; use ScoreMatching")
 
-    @abstractmethod
     def fisher_information(self, theta: FloatArray, embedding_dim: int) -> FloatArray:
         """Covariance of t under θ on the whole manifold, shape (p, p)."""
+        raise self._missing("closed-form likelihood; use ScoreMatching")
 
-    @abstractmethod
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
         """N independent draws on the whole manifold, shape (n, D)."""
+        raise self._missing("sampler")
+
+    def _missing(self, what: str) -> InvalidInputError:
+        return InvalidInputError(f"{type(self).__name__} has no {what}.")
 
     def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
         """⟨∇t, v⟩ for tangent rows V (n, D), shape (n, p)."""

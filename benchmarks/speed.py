@@ -1,0 +1,65 @@
+"""Speed and memory, as ratios against a peer measured in the same run."""
+
+import statistics
+import subprocess
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+
+import tmsm
+
+MU = np.array([0.0, -1.0, 0.0])
+CAP = tmsm.Cap(MU, 1.2)
+MODEL = tmsm.VonMisesFisher()
+
+
+def seconds(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def sample(n):
+    return MODEL.sample(n, CAP, random_state=0, mean_direction=MU, concentration=3.0)
+
+
+def fit_ratios(X, repeats=7):
+    """Median time of a fit over that of X.T @ X, without and with standard errors, interleaved."""
+    plain = tmsm.ScoreMatching(MODEL, CAP, standard_errors=False)
+    full = tmsm.ScoreMatching(MODEL, CAP)
+    ratios = []
+    for _ in range(repeats):
+        peer = seconds(lambda: X.T @ X)
+        ratios.append((seconds(lambda: plain.fit(X)) / peer, seconds(lambda: full.fit(X)) / peer))
+    return [statistics.median(column) for column in zip(*ratios, strict=True)]
+
+
+def peak_memory(X):
+    """Most bytes that a fit holds beyond its input."""
+    estimator = tmsm.ScoreMatching(MODEL, CAP)
+    tracemalloc.start()
+    estimator.fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def small_fit(n=1000, repeats=300):
+    """Median seconds of one fit of n rows, errors included."""
+    X = sample(n)
+    estimator = tmsm.ScoreMatching(MODEL, CAP)
+    estimator.fit(X)
+    return statistics.median(seconds(lambda: estimator.fit(X)) for _ in range(repeats))
+
+
+def import_seconds(repeats=5):
+    """Least seconds of `import tmsm` in a new interpreter, with NumPy's import and without."""
+    code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+
+    def once(module):
+        run = subprocess.run([sys.executable, "-c", code.format(module)], capture_output=True, text=True, check=True)
+        return float(run.stdout)
+
+    return min(once("tmsm") for _ in range(repeats)), min(once("numpy") for _ in range(repeats))
