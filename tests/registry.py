@@ -103,6 +103,10 @@ MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
 ]
 
 
+# The same families written about another origin, as `centred` does.
+MODELS += [(model.centred(np.array([[3.0, -1.0], [5.0, 0.5]])), params) for model, params in MODELS[5:7]]
+
+
 def model_id(entry: tuple[Model, dict[str, np.ndarray]]) -> str:
     model, params = entry
     return f"{model!r}-{len(params.get('mean_direction', params.get('mean', ())))}"

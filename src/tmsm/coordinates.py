@@ -79,7 +79,7 @@ def xyz_to_lonlat(X: ArrayLike) -> tuple[FloatArray, FloatArray]:
     at_pole = (x == 0.0) & (y == 0.0)
     lon = np.where(at_pole, 0.0, np.degrees(np.arctan2(y, x)))
     lat = np.degrees(np.arctan2(z, np.hypot(x, y)))
-    return np.where(lon <= -180.0, lon + 360.0, lon), lat
+    return np.where(lon <= -180.0, lon + 360.0, lon)[()], lat
 
 
 def colatlon_to_xyz(colat: ArrayLike, lon: ArrayLike) -> FloatArray:
@@ -101,7 +101,7 @@ def colatlon_to_xyz(colat: ArrayLike, lon: ArrayLike) -> FloatArray:
     Examples
     --------
     >>> import numpy as np, tmsm
-    >>> np.round(tmsm.colatlon_to_xyz(np.pi / 2, np.pi), 12) + 0.0
+    >>> tmsm.colatlon_to_xyz(np.pi / 2, np.pi)
     array([ 0., -1.,  0.])
     """
     colat_, lon_ = _pair(colat, lon, "colat", "lon")
@@ -117,8 +117,10 @@ def colatlon_to_xyz(colat: ArrayLike, lon: ArrayLike) -> FloatArray:
                 "Degrees become radians with numpy.radians; "
                 "longitude and latitude in degrees go through lonlat_to_xyz."
             )
-    sin_colat = np.sin(colat_)
-    return np.stack([np.cos(colat_), sin_colat * np.cos(lon_), sin_colat * np.sin(lon_)], axis=-1)
+    # Through degrees, so that π/2 and π are exact.
+    sin_colat, cos_colat = _sincos_degrees(np.degrees(colat_))
+    sin_lon, cos_lon = _sincos_degrees(np.degrees(lon_))
+    return np.stack([cos_colat, sin_colat * cos_lon, sin_colat * sin_lon], axis=-1)
 
 
 def xyz_to_colatlon(X: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -148,7 +150,7 @@ def xyz_to_colatlon(X: ArrayLike) -> tuple[FloatArray, FloatArray]:
     lon = np.where(lon < 0.0, lon + 2 * np.pi, lon)
     # A tiny negative angle rounds to 2π, which is the same longitude as 0.
     lon = np.where(lon >= 2 * np.pi, 0.0, lon)
-    return np.arctan2(np.hypot(y, z), x), lon
+    return np.arctan2(np.hypot(y, z), x), lon[()]
 
 
 def _sincos_degrees(angle: FloatArray) -> tuple[FloatArray, FloatArray]:

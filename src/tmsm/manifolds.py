@@ -31,9 +31,12 @@ class Manifold(ValueObject, ABC):
     def contains(self, X: FloatArray) -> BoolArray:
         """Whether each row lies on the manifold, to rounding; False for NaN and infinities."""
 
-    def contains_all(self, X: FloatArray) -> bool:
-        """Whether every row lies on the manifold."""
-        return bool(self.contains(X).all())
+    def settle(self, X: FloatArray) -> tuple[bool, bool]:
+        """Whether every row lies on the manifold to rounding, and whether any had to be moved onto it.
+
+        Rows are moved in place, by no more than `contains` forgives.
+        """
+        return bool(self.contains(X).all()), False
 
     @abstractmethod
     def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
@@ -82,7 +85,7 @@ class Manifold(ValueObject, ABC):
     def check_points(self, X: Any, name: str = "X") -> FloatArray:
         """Return X as an (n, D) float64 array of points of this manifold, or raise with the reason."""
         rows = as_float_array(as_rows(X, name, self.embedding_dim), name)
-        if not self.contains_all(rows):
+        if not self.contains(rows).all():
             raise InvalidInputError(str(self.reason(rows, name)))
         return rows
 
@@ -109,6 +112,7 @@ class Sphere(Manifold):
 
     # Rows may be off by rounding in float32 or by six printed digits, not more.
     _TOLERANCE = 2e-6
+    _ROUNDING = 1e-14
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dim", check_count(self.dim, "dim"))
@@ -120,9 +124,16 @@ class Sphere(Manifold):
     def contains(self, X: FloatArray) -> BoolArray:
         return np.abs(row_dots(X, X) - 1.0) <= self._TOLERANCE
 
-    def contains_all(self, X: FloatArray) -> bool:
+    def settle(self, X: FloatArray) -> tuple[bool, bool]:
         squared = row_dots(X, X)
-        return bool(squared.min() >= 1.0 - self._TOLERANCE and squared.max() <= 1.0 + self._TOLERANCE)
+        low, high = squared.min(), squared.max()
+        if not (low >= 1.0 - self._TOLERANCE and high <= 1.0 + self._TOLERANCE):
+            return False, False
+        # A norm off by 1e-6 would move a concentration of 1e5 by a tenth of itself.
+        moved = max(1.0 - low, high - 1.0) > self._ROUNDING
+        if moved:
+            X /= np.sqrt(squared)[:, None]
+        return True, bool(moved)
 
     def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
         norms = row_norms(X)

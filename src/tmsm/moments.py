@@ -22,7 +22,15 @@ from tmsm.rows import Block, Rows
 from tmsm.validation import as_float_array
 from tmsm.weights import Weight
 
-__all__ = ["MAX_FEATURE_STATISTICS", "LogExposure", "MomentSpec", "Moments", "accumulate", "residual_moments"]
+__all__ = [
+    "MAX_FEATURE_STATISTICS",
+    "Features",
+    "LogExposure",
+    "MomentSpec",
+    "Moments",
+    "accumulate",
+    "residual_squares",
+]
 
 LogExposure = Callable[[FloatArray], tuple[ArrayLike, ArrayLike]]
 
@@ -40,27 +48,57 @@ class MomentSpec:
 
 
 @dataclass(frozen=True)
+class Features:
+    """Second moments of (A_i, r_i), r_i = A_i θ₀ + b_i: what errors need without a second pass.
+
+    The residual at another θ is A_i (θ − θ₀) + r_i; with θ₀ close to the estimate no digits cancel.
+    """
+
+    reference: FloatArray
+    squares: FloatArray
+
+    def residual_squares(self, theta: FloatArray) -> FloatArray:
+        """Σ w² e eᵀ with e_i = A_i θ + b_i, shape (p, p)."""
+        p = theta.size
+        change = theta - self.reference
+        i, j = np.triu_indices(p)
+        # e = L f: row i of A_i (θ − θ₀) collects the upper-triangle entries (i, j) and (j, i).
+        L = np.zeros((p, i.size + p))
+        k = np.arange(i.size)
+        L[i, k] += change[j]
+        off = i != j
+        L[j[off], k[off]] += change[i[off]]
+        L[:, i.size :] = np.eye(p)
+        return L @ self.squares @ L.T
+
+
+@dataclass(frozen=True)
 class Moments:
     """Additive sums over rows; A and b are their means.
 
     Attributes
     ----------
+    spec
+        What they are moments of; only moments of the same can be added.
     n
         Number of rows.
-    weight_sum, weight_squares
-        Sums of the sample weights and of their squares (n and n without weights).
+    weight_sum
+        Sum of the sample weights (n without weights).
     A_sum, b_sum
         Weighted sums of A_i (p, p) and b_i (p,).
-    feature_squares
-        Sum of w² f fᵀ over rows, f = (A_i upper triangle, b_i); None where it was not asked for.
+    farthest
+        Largest distance of a row to the border.
+    features
+        Second moments for the errors of a stream; None where they were not asked for.
     """
 
+    spec: MomentSpec
     n: int
     weight_sum: float
-    weight_squares: float
     A_sum: FloatArray
     b_sum: FloatArray
-    feature_squares: FloatArray | None = None
+    farthest: float
+    features: Features | None = None
 
     @property
     def A(self) -> FloatArray:
@@ -72,61 +110,46 @@ class Moments:
         """Mean of b_i, shape (p,)."""
         return self.b_sum / self.weight_sum
 
-    @property
-    def effective_n(self) -> float:
-        """(Σw)² / Σw², the number of equally weighted rows worth as much."""
-        return self.weight_sum**2 / self.weight_squares
-
     def objective(self, theta: FloatArray) -> float:
         """J(θ) = θᵀAθ + 2bᵀθ, without its constant."""
         return float(theta @ self.A @ theta + 2.0 * self.b @ theta)
 
-    def residual_squares(self, theta: FloatArray) -> FloatArray | None:
-        """Σ w² e eᵀ, e_i = A_i θ + b_i, from the feature moments; None without them."""
-        if self.feature_squares is None:
-            return None
-        p = theta.size
-        i, j = np.triu_indices(p)
-        # e = L f: row i of A_i θ collects the upper-triangle entries (i, j) and (j, i).
-        L = np.zeros((p, i.size + p))
-        k = np.arange(i.size)
-        L[i, k] += theta[j]
-        off = i != j
-        L[j[off], k[off]] += theta[i[off]]
-        L[:, i.size :] = np.eye(p)
-        return L @ self.feature_squares @ L.T
-
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
-        if self.b_sum.shape != other.b_sum.shape:
+        if self.spec is not other.spec and self.spec != other.spec:
             raise InvalidInputError(
-                f"Moments of {self.b_sum.size} and of {other.b_sum.size} statistics cannot be added."
+                "Moments of different models, weights or exposures cannot be added. "
+                "Fix the scale of the weight (weight=fit.weight_), or use partial_fit."
             )
-        squares = None
-        if self.feature_squares is not None and other.feature_squares is not None:
-            squares = self.feature_squares + other.feature_squares
+        features = None
+        if self.features is not None and other.features is not None:
+            if not np.array_equal(self.features.reference, other.features.reference):
+                raise InvalidInputError("Features about different references cannot be added.")
+            features = Features(self.features.reference, self.features.squares + other.features.squares)
         return Moments(
+            self.spec,
             self.n + other.n,
             self.weight_sum + other.weight_sum,
-            self.weight_squares + other.weight_squares,
             self.A_sum + other.A_sum,
             self.b_sum + other.b_sum,
-            squares,
+            max(self.farthest, other.farthest),
+            features,
         )
 
 
-def accumulate(spec: MomentSpec, rows: Rows, *, features: bool = False) -> Moments:
-    """Sum the moments of all rows; with ``features`` also what errors need without a second pass."""
+def accumulate(spec: MomentSpec, rows: Rows, *, reference: FloatArray | None = None) -> Moments | None:
+    """Sum the moments of all rows inside the region; None if there are none.
 
-    def block_moments(block: Block) -> Moments:
-        terms = _BlockTerms(spec, block)
-        return terms.moments_with_features() if features else terms.moments()
+    With a ``reference`` θ₀, shape (p,), also the features about it.
+    """
+    total: Moments | None = None
+    for moments in rows.map(lambda block: _BlockTerms(spec, block).moments(reference)):
+        total = moments if total is None else total + moments
+    return total
 
-    return reduce(add, rows.map(block_moments))
 
-
-def residual_moments(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatArray:
+def residual_squares(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatArray:
     """Σ w² e eᵀ over the rows, e_i = A_i θ + b_i: the second pass, shape (p, p)."""
 
     def block_squares(block: Block) -> FloatArray:
@@ -140,7 +163,9 @@ class _BlockTerms:
     """One block with its weight field, ready to be contracted with the model's derivatives."""
 
     def __init__(self, spec: MomentSpec, block: Block) -> None:
+        self.spec = spec
         self.model = spec.model
+        self.farthest = block.farthest
         self.X = block.X
         self.w = block.sample_weight
         self.field = spec.weight.field(block.view)
@@ -151,26 +176,12 @@ class _BlockTerms:
             gradient = block.view.region.manifold.project_tangent(self.X, gradient)
             self.known_flux = self.field.apply(gradient)
 
-    def moments(self) -> Moments:
-        return self._moments(self._A_sum(), self._b_sum())
-
-    def moments_with_features(self) -> Moments:
-        p = self.model.n_statistics(self.X.shape[1])
-        i, j = np.triu_indices(p)
-        features = np.empty((len(self.X), i.size + p), order="F")
-        for k in range(p):
-            # Column k of A_i is ⟨∇t, W ∇t_k⟩.
-            unit = np.zeros(p)
-            unit[k] = 1.0
-            flux = self.field.apply(self.model.log_gradient(self.X, unit))
-            features[:, : i.size][:, j == k] = self.model.gradient_dot(self.X, flux)[:, : k + 1]
-        features[:, i.size :] = self.residuals(np.zeros(p))
-        if self.w is not None:
-            features *= self.w[:, None]
-        sums = features.sum(axis=0)
-        A_sum = np.empty((p, p))
-        A_sum[i, j] = A_sum[j, i] = sums[: i.size]
-        return self._moments(A_sum, sums[i.size :], weighted_gram(features, None))
+    def moments(self, reference: FloatArray | None = None) -> Moments:
+        """The sums of this block; with a reference θ₀ also the features about it."""
+        n, w = len(self.X), self.w
+        weight_sum = float(n) if w is None else float(w.sum())
+        features = None if reference is None else self._features(reference)
+        return Moments(self.spec, n, weight_sum, self._A_sum(), self._b_sum(), self.farthest, features)
 
     def residuals(self, theta: FloatArray) -> FloatArray:
         """e_i = A_i θ + b_i, shape (n, p), in O(pD) a row: A_i θ = ⟨∇t, W ψ⟩."""
@@ -181,10 +192,16 @@ class _BlockTerms:
         e += self.model.gradient_dot(self.X, flux)
         return e
 
-    def _moments(self, A_sum: FloatArray, b_sum: FloatArray, feature_squares: FloatArray | None = None) -> Moments:
-        n, w = len(self.X), self.w
-        weight_sum, weight_squares = (n, n) if w is None else (w.sum(), w @ w)
-        return Moments(n, float(weight_sum), float(weight_squares), A_sum, b_sum, feature_squares)
+    def _features(self, reference: FloatArray) -> Features:
+        p = reference.size
+        i, j = np.triu_indices(p)
+        features = np.empty((len(self.X), i.size + p), order="F")
+        for k in range(p):
+            # Column k of A_i is ⟨∇t, W ∇t_k⟩.
+            flux = self.field.apply(self.model.log_gradient(self.X, np.eye(p)[k]))
+            features[:, : i.size][:, j == k] = self.model.gradient_dot(self.X, flux)[:, : k + 1]
+        features[:, i.size :] = self.residuals(reference)
+        return Features(reference, weighted_gram(features, None if self.w is None else self.w**2))
 
     def _hessian(self) -> FloatArray:
         return self.model.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)

@@ -66,19 +66,25 @@ def _on_sphere(constraint: FixedNorm, A: FloatArray, b: FloatArray) -> Solution:
     values, vectors = np.linalg.eigh(A)
     if not values[-1] > 0.0:
         raise EstimationError(_singular(np.inf))
-    rows, multiplier, hard = minimise_on_sphere(values, (vectors.T @ b)[None, :], constraint.radius)
+    coefficients = vectors.T @ b
+    # What is rounding noise must not choose between the two minima of the hard case.
+    noise = 1e-14 * (np.linalg.norm(b) + values[-1] * constraint.radius)
+    coefficients[np.abs(coefficients) <= noise] = 0.0
+    rows, multiplier, hard = minimise_on_sphere(values, coefficients[None, :], constraint.radius)
     theta = vectors @ rows[0]
     tangent = constraint.tangent(theta)
     curvature = tangent.T @ (A + float(multiplier[0]) * np.eye(b.size)) @ tangent
     condition = _condition(curvature)
+    if condition > MAX_CONDITION:
+        raise EstimationError(
+            _singular(condition) if not hard[0] else "A whole circle of directions fits equally well at the known norm."
+        )
     status = "The global minimum at the known norm."
     if hard[0]:
         status = (
             "Two directions fit equally well at the known norm (the hard case); one of them is given. "
             "The data do not tell them apart."
         )
-    elif condition > MAX_CONDITION:
-        raise EstimationError(_singular(condition))
     return Solution(theta, tangent, curvature, condition, status)
 
 

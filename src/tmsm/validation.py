@@ -145,7 +145,7 @@ def check_random_state(random_state: Any) -> np.random.Generator:
 
 
 def check_sample_weight(values: ArrayLike | None, n: int) -> FloatArray | None:
-    """Return relative weights, one a row, non-negative and not all zero."""
+    """Return relative weights, one a row, non-negative."""
     if values is None:
         return None
     weight = as_float_array(values, "sample_weight")
@@ -159,8 +159,12 @@ def check_sample_weight(values: ArrayLike | None, n: int) -> FloatArray | None:
             f"sample_weight must be finite and not negative; {count_rows(bad)} "
             f"(first: row {int(np.argmax(bad))}, {weight[np.argmax(bad)]:.6g})."
         )
-    if not weight.any():
-        raise InvalidInputError("sample_weight is zero for every row: there is nothing to fit.")
+    largest = float(weight.max())
+    if largest > 0.0 and not 1e-100 < largest < 1e100:
+        raise InvalidInputError(
+            f"sample_weight has its largest entry at {largest:.3g}, beyond what can be squared. "
+            "Only ratios matter: divide all by it."
+        )
     return weight
 
 

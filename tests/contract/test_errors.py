@@ -77,7 +77,7 @@ def test_rows_outside():
 
 def test_all_rows_outside_or_on_the_border():
     for outside in ("raise", "drop"):
-        with pytest.raises(ValueError, match=r"100 of 100 rows outside the region .* None is left to fit"):
+        with pytest.raises(ValueError, match=r"100 of 100 rows outside the region .*None is left to fit"):
             score_matching(outside=outside).fit(-X)
         angle = np.linspace(0, 6, 50)
         border = np.column_stack([0 * angle, np.cos(angle), np.sin(angle)])
@@ -125,6 +125,7 @@ def test_rows_that_do_not_determine_the_parameters():
         (np.r_[np.ones(99), np.nan], "1 of 100 rows is not (first: row 99, nan)"),
         (np.r_[np.ones(99), np.inf], "(first: row 99, inf)"),
         (np.zeros(100), "sample_weight is zero for every row"),
+        (np.full(100, 1e170), "sample_weight has its largest entry at 1e+170, beyond what can be squared"),
         (np.ones(99), "one entry for each of the 100 rows of X; got shape (99,)"),
         (["a"] * 100, "sample_weight must hold real numbers"),
     ],
@@ -281,6 +282,16 @@ def test_after_a_fit():
     high = tmsm.ScoreMatching(MODEL, tmsm.Everywhere(tmsm.Sphere(3))).fit(rows)
     with pytest.raises(ValueError, match=r"a curve on S² only; this one lies on S\^3"):
         high.mean_direction_ellipse()
+
+
+def test_directions_that_the_data_do_not_tell_apart():
+    everywhere = tmsm.Everywhere(tmsm.Sphere(2))
+    with pytest.raises(EstimationError, match="A whole circle of directions fits equally well"):
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(2.0), everywhere).fit(np.vstack([np.eye(3), -np.eye(3)]))
+    axial = tmsm.VonMisesFisher().sample(300, random_state=0, mean_direction=[0.48, 0.6, 0.64], concentration=5.0)
+    fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(2.0), everywhere).fit(np.vstack([axial, -axial]))
+    assert "Two directions fit equally well" in fit.status_
+    assert "Two directions" in fit.summary()
 
 
 def test_failed_fit_leaves_no_stale_estimate():

@@ -15,25 +15,36 @@ MODEL = tmsm.VonMisesFisher()
 X = MODEL.sample(30_011, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
 
 
-def moments_of(rows, weight=None, features=True):
-    chosen = weights.Saturating(0.3) if weight is None else weight
-    return accumulate(MomentSpec(MODEL, chosen), Rows(rows, REGION), features=features)
+SPEC = MomentSpec(MODEL, weights.Saturating(0.3))
+
+
+def moments_of(rows):
+    return accumulate(SPEC, Rows(rows, REGION), reference=np.array([0.0, -5.0, 0.1]))
 
 
 def test_moments_of_parts_add_to_those_of_the_whole():
     whole = moments_of(X)
     parts = moments_of(X[:1]) + moments_of(X[1:12_345]) + moments_of(X[12_345:])
     assert parts.n == whole.n
+    assert parts.farthest == whole.farthest
     np.testing.assert_allclose(parts.A, whole.A, rtol=1e-12)
     np.testing.assert_allclose(parts.b, whole.b, rtol=1e-12)
-    np.testing.assert_allclose(parts.feature_squares, whole.feature_squares, rtol=1e-11, atol=1e-9)
+    np.testing.assert_allclose(parts.features.squares, whole.features.squares, rtol=1e-11, atol=1e-9)
     with pytest.raises(TypeError):
         whole + 1
-    box = tmsm.Box([0.0], [1.0])
-    flat = MomentSpec(tmsm.MultivariateNormal(), weights.Distance())
-    other = accumulate(flat, Rows(np.full((5, 1), 0.5), box))
-    with pytest.raises(ValueError, match="cannot be added"):
+    other = accumulate(MomentSpec(MODEL, weights.Saturating(0.4)), Rows(X, REGION))
+    with pytest.raises(ValueError, match="different models, weights or exposures cannot be added"):
         whole + other
+    other = accumulate(SPEC, Rows(X, REGION), reference=np.zeros(3))
+    with pytest.raises(ValueError, match="different references"):
+        whole + other
+
+
+def test_moments_of_two_fits_with_one_weight_add():
+    fits = [tmsm.ScoreMatching(MODEL, REGION, weights.Saturating(0.3)).fit(part) for part in (X[:1000], X[1000:])]
+    total = fits[0].moments_ + fits[1].moments_
+    whole = tmsm.ScoreMatching(MODEL, REGION, weights.Saturating(0.3)).fit(X)
+    np.testing.assert_allclose(np.linalg.solve(total.A, -total.b), whole.natural_params_, rtol=1e-11)
 
 
 @pytest.mark.parametrize("weight", ["geodesic", "saturating", "normal"])
@@ -112,6 +123,65 @@ def test_too_many_statistics_for_one_pass_errors():
     with pytest.raises(ValueError, match="no standard errors"):
         _ = stream.std_errors_
     assert tmsm.ScoreMatching(tmsm.MultivariateNormal(4 * np.eye(d)), box).fit(Y).std_errors_.mean.shape == (d,)
+
+
+def test_blocks_without_a_row_inside_add_nothing():
+    stream = tmsm.ScoreMatching(MODEL, REGION, "geodesic", outside="drop")
+    stream.partial_fit(-X[:7])
+    with pytest.raises(ValueError, match="7 of 7 rows outside the region"):
+        _ = stream.params_
+    stream.partial_fit(X[:1000]).partial_fit(-X[:5]).partial_fit(X[1000:1100], sample_weight=np.zeros(100))
+    assert stream.n_outside_ == 12
+    whole = tmsm.ScoreMatching(MODEL, REGION, "geodesic").fit(X[:1000])
+    np.testing.assert_allclose(stream.natural_params_, whole.natural_params_, rtol=1e-12)
+    np.testing.assert_allclose(stream.covariance_, whole.covariance_, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e4, 1e7])
+def test_flat_data_far_from_the_origin_keep_their_digits(shift):
+    model, box = tmsm.MultivariateNormal(), tmsm.Box([-1.0, -2.0], [1.0, 1.0])
+    Y = np.round(model.sample(4000, box, random_state=0, mean=[0.0, 0.0], covariance=np.eye(2)), 6)
+    moved = tmsm.Box([shift - 1.0, shift - 2.0], [shift + 1.0, shift + 1.0])
+    near, far = tmsm.ScoreMatching(model, box).fit(Y), tmsm.ScoreMatching(model, moved).fit(Y + shift)
+    stream = tmsm.ScoreMatching(model, moved, far.weight_).partial_fit(Y[:500] + shift).partial_fit(Y[500:] + shift)
+    naive, far_naive = tmsm.NaiveMLE(model).fit(Y), tmsm.NaiveMLE(model).fit(Y + shift)
+    for here, there in ((near, far), (near, stream), (naive, far_naive)):
+        np.testing.assert_allclose(there.params_.mean - shift, here.params_.mean, atol=1e-6)
+        np.testing.assert_allclose(there.params_.covariance, here.params_.covariance, rtol=1e-6, atol=1e-7)
+        for field in ("mean", "covariance"):
+            np.testing.assert_allclose(there.std_errors_[field], here.std_errors_[field], rtol=1e-5)
+    np.testing.assert_allclose(far.natural_params_, model.natural_parameters(**far.params_), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kappa", [1e5, 1e8])
+def test_streams_of_concentrated_data_keep_their_digits(kappa):
+    cap = tmsm.Cap([0.0, 0.0, 1.0], 2 / np.sqrt(kappa))
+    mu = tmsm.lonlat_to_xyz(30.0, 90.0 - np.degrees(1 / np.sqrt(kappa)))
+    rows = MODEL.sample(5000, cap, random_state=0, mean_direction=mu, concentration=kappa)
+    fit = tmsm.ScoreMatching(MODEL, cap).fit(rows)
+    stream = tmsm.ScoreMatching(MODEL, cap).partial_fit(rows[:1000]).partial_fit(rows[1000:])
+    assert stream.params_.concentration == pytest.approx(fit.params_.concentration, rel=1e-5)
+    assert stream.std_errors_.concentration == pytest.approx(fit.std_errors_.concentration, rel=1e-3)
+    assert abs(fit.params_.concentration - kappa) < 4 * fit.std_errors_.concentration
+
+
+def test_norms_off_by_printed_digits_do_no_harm():
+    kappa = 1e5
+    rows = MODEL.sample(3000, random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=kappa)
+    everywhere = tmsm.Everywhere(tmsm.Sphere(2))
+    for estimator in (tmsm.ScoreMatching(MODEL, everywhere), tmsm.NaiveMLE(MODEL)):
+        exact = estimator.fit(rows).params_.concentration
+        assert estimator.fit(rows * (1 + 9e-7)).params_.concentration == pytest.approx(exact, rel=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e6])
+def test_units_do_not_matter(scale):
+    model, box = tmsm.MultivariateNormal(), tmsm.Box([-1.0], [2.0])
+    Y = model.sample(1000, box, random_state=0, mean=[0.0], covariance=[[1.0]])
+    fit = tmsm.ScoreMatching(model, box).fit(Y)
+    other = tmsm.ScoreMatching(model, tmsm.Box([-scale], [2 * scale])).fit(scale * Y)
+    np.testing.assert_allclose(other.params_.mean, scale * fit.params_.mean, rtol=1e-9)
+    np.testing.assert_allclose(other.std_errors_.covariance, scale**2 * fit.std_errors_.covariance, rtol=1e-9)
 
 
 def test_layout_and_type_of_the_table_do_not_matter():

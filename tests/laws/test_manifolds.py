@@ -65,4 +65,14 @@ def test_membership_has_a_reason(manifold):
     X[3, 0] = np.nan
     assert "row 3" in manifold.reason(X)
     assert not manifold.contains(X)[3]
-    assert not manifold.contains_all(X)
+    assert manifold.settle(X) == (False, False)
+
+
+def test_rows_off_by_rounding_are_put_onto_the_manifold(manifold):
+    X = points(manifold, 10)
+    off = X * (1 + 5e-7)
+    assert manifold.settle(X) == (True, False)
+    assert manifold.settle(off) == (True, isinstance(manifold, tmsm.Sphere))
+    if isinstance(manifold, tmsm.Sphere):
+        np.testing.assert_allclose(off, X, atol=1e-15)
+        assert manifold.settle(X * (1 + 5e-6)) == (False, False)

@@ -6,7 +6,7 @@ import pytest
 import tmsm
 from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, weights_for
 from tmsm import weights
-from tmsm.moments import MomentSpec, _BlockTerms, accumulate, residual_moments
+from tmsm.moments import MomentSpec, _BlockTerms, accumulate, residual_squares
 from tmsm.rows import Rows
 
 
@@ -31,7 +31,7 @@ EVERY_TRIPLE = pytest.mark.parametrize(("case", "weight", "model", "params"), TR
 def standardised_mean(spec, rows, theta):
     """Mean of A_i θ + b_i over its standard error."""
     moments = accumulate(spec, rows)
-    squares = residual_moments(spec, rows, theta)
+    squares = residual_squares(spec, rows, theta)
     return (moments.A @ theta + moments.b) * moments.n / np.sqrt(np.diag(squares) + 1e-300)
 
 
@@ -59,11 +59,11 @@ def test_rows_features_and_sums_agree(case, weight, model, params):
     rows = Rows(X, case.region, w)
     spec = MomentSpec(model, weight)
     theta = model.natural_parameters(**params) + 0.1
-    plain, featured = accumulate(spec, rows), accumulate(spec, rows, features=True)
+    plain, featured = accumulate(spec, rows), accumulate(spec, rows, reference=theta - 0.3)
     np.testing.assert_allclose(plain.A_sum, featured.A_sum, atol=1e-10)
     np.testing.assert_allclose(plain.b_sum, featured.b_sum, atol=1e-10)
     np.testing.assert_allclose(
-        featured.residual_squares(theta), residual_moments(spec, rows, theta), rtol=1e-9, atol=1e-9
+        featured.features.residual_squares(theta), residual_squares(spec, rows, theta), rtol=1e-9, atol=1e-9
     )
     (residuals,) = rows.map(lambda block: _BlockTerms(spec, block).residuals(theta))
     np.testing.assert_allclose(w @ residuals, plain.A_sum @ theta + plain.b_sum, atol=1e-9)

@@ -123,6 +123,33 @@ def test_regions_are_values(case):
         region.radius = 3.0
 
 
+def test_gradient_at_the_centre_of_a_cap_is_zero():
+    for seed in range(50):
+        center = tmsm.Sphere(2).uniform(1, seed)
+        for point in (center, -center):
+            d, gradient = tmsm.Cap(center[0], 0.9).border_distance(point)
+            assert np.isfinite(d).all()
+            np.testing.assert_array_equal(gradient, 0.0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_gradient_next_to_an_edge_is_its_normal(offset):
+    triangle = tmsm.Polygon(np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 3.0]]) + offset)
+    inward = np.array([-3.0, -4.0]) / 5
+    for gap in (0.0, 1e-15, 1e-12, -1e-12, 1e-3):
+        _, gradient = triangle.border_distance(np.array([[2.0, 1.5]]) + offset + gap * inward)
+        np.testing.assert_allclose(gradient[0], inward, atol=1e-12)
+
+
+def test_the_whole_manifold_in_combinations():
+    cap, everywhere = tmsm.Cap([0.0, 0.0, 1.0], 0.5), tmsm.Everywhere(tmsm.Sphere(2))
+    assert cap & everywhere == everywhere & cap == cap
+    assert cap | everywhere == everywhere | cap == everywhere
+    assert tmsm.Hemisphere([0.0, 0.0, 1.0]) == tmsm.Cap([0.0, 0.0, 1.0], np.pi / 2)
+    with pytest.raises(ValueError, match="one manifold"):
+        cap & tmsm.Everywhere(tmsm.Euclidean(3))
+
+
 @pytest.mark.parametrize("case", EVERYWHERE, ids=repr)
 def test_everywhere_has_no_border(case):
     X = points(case.region.manifold, 10)

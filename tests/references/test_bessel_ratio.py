@@ -11,7 +11,7 @@ import pytest
 from tmsm.models.von_mises_fisher import concentration_from_resultant, mean_resultant
 
 DIMENSIONS = [2, 3, 4, 10, 101, 1000]
-CONCENTRATIONS = [1e-6, 1e-2, 0.7, 3.0, 25.0, 400.0, 1e4, 1e6]
+CONCENTRATIONS = [1e-200, 1e-9, 1e-6, 1e-2, 0.7, 3.0, 25.0, 400.0, 1e4, 1e6]
 
 
 def exact(D, kappa):

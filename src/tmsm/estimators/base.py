@@ -18,7 +18,10 @@ __all__ = ["Estimator", "Fit"]
 
 @dataclass(frozen=True)
 class Fit:
-    """Everything a fit found; the estimator shows it under names that end in an underscore."""
+    """Everything a fit found; the estimator shows it under names that end in an underscore.
+
+    ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.
+    """
 
     model: Model
     embedding_dim: int
@@ -87,11 +90,19 @@ class Estimator:
     @property
     def natural_params_(self) -> FloatArray:
         """θ̂ of the linear form, shape (p,)."""
-        return self._fitted.theta
+        fit = self._fitted
+        return fit.model.to_original(fit.embedding_dim) @ fit.theta
 
     @property
     def covariance_(self) -> FloatArray:
         """Covariance of `natural_params_`, shape (p, p)."""
+        fit = self._fitted
+        back = fit.model.to_original(fit.embedding_dim)
+        return back @ self._covariance @ back.T
+
+    @property
+    def _covariance(self) -> FloatArray:
+        """Covariance of θ in the form that was computed with."""
         covariance = self._fitted.covariance
         if covariance is None:
             raise NotFittedError(
@@ -115,7 +126,7 @@ class Estimator:
     def std_errors_(self) -> Parameters:
         """Standard errors, in the same fields as `params_`; of a direction in radians."""
         fit = self._fitted
-        return standard_errors(fit.model, fit.theta, self.covariance_, fit.embedding_dim)
+        return standard_errors(fit.model, fit.theta, self._covariance, fit.embedding_dim)
 
     def confidence_interval(self, level: float = 0.95) -> Parameters:
         """(low, high) for each field of `params_`; for a direction the half-axes of its ellipse.
@@ -126,7 +137,7 @@ class Estimator:
             Confidence level between 0 and 1.
         """
         fit = self._fitted
-        return confidence_interval(fit.model, fit.theta, self.covariance_, fit.embedding_dim, level)
+        return confidence_interval(fit.model, fit.theta, self._covariance, fit.embedding_dim, level)
 
     def mean_direction_ellipse(self, level: float = 0.95) -> FloatArray:
         """Border of the confidence region of the mean direction on S², in order, shape (m, 3).
@@ -139,7 +150,7 @@ class Estimator:
         fit = self._fitted
         if "mean_direction" not in fit.params:
             raise InvalidInputError(f"{type(fit.model).__name__} has no mean direction.")
-        return direction_ellipse(fit.model, fit.theta, self.covariance_, fit.embedding_dim, "mean_direction", level)
+        return direction_ellipse(fit.model, fit.theta, self._covariance, fit.embedding_dim, "mean_direction", level)
 
     def summary(self) -> str:
         """A table to print: estimates, standard errors, intervals, and how they came about."""
@@ -148,7 +159,9 @@ class Estimator:
         if fit.covariance is not None:
             errors, intervals = self.std_errors_, self.confidence_interval()
         facts = [("rows", f"{fit.n_samples:,}"), *fit.facts, ("status", fit.status)]
-        return summary_table(type(self).__name__, fit.model, fit.params, errors, intervals, facts)
+        return summary_table(
+            f"{type(self).__name__}: {self.model!r}", fit.model.fields, fit.params, errors, intervals, facts
+        )
 
 
 def check_model(model: Any) -> Model:

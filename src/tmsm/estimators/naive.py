@@ -63,6 +63,7 @@ class NaiveMLE(Estimator):
         model = check_model(self.model)
         D = as_rows(X, "X").shape[1]
         rows = Rows(X, Everywhere(model.whole_manifold(D)), sample_weight)
+        model = model.centred(rows.sample())
         constraint = model.constraint(D)
         if len(rows) < constraint.n_free:
             raise EstimationError(
@@ -78,6 +79,8 @@ class NaiveMLE(Estimator):
             return np.concatenate([[w.sum(), w @ w], w @ t])
 
         weight_sum, weight_squares, *total = reduce(add, rows.map(block_sums))
+        if not weight_sum > 0.0:
+            raise EstimationError("sample_weight is zero for every row: there is nothing to fit.")
         theta = model.maximise_likelihood(np.array(total) / weight_sum, D)
         effective_n = weight_sum**2 / weight_squares
         self._fit = Fit(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any, Self
 
+import numpy as np
+
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model
@@ -15,11 +17,11 @@ from tmsm.moments import (
     Moments,
     MomentSpec,
     accumulate,
-    residual_moments,
+    residual_squares,
 )
 from tmsm.regions.base import Region
-from tmsm.rows import Rows
-from tmsm.solve import solve
+from tmsm.rows import BORDER_TOLERANCE, Rows
+from tmsm.solve import Solution, solve
 from tmsm.weights import Distance, Weight, as_weight
 
 __all__ = ["ScoreMatching"]
@@ -77,8 +79,9 @@ class ScoreMatching(Estimator):
     True
     """
 
-    # What was asked for, what it was resolved to, and the sums so far; None outside a stream.
-    _stream: tuple[tuple[Any, ...], MomentSpec, Moments] | None = None
+    # What was asked for and the sums so far; None outside a stream.
+    _stream: tuple[tuple[Any, ...], Moments] | None = None
+    n_outside_: int = 0
 
     def __init__(
         self,
@@ -113,16 +116,23 @@ class ScoreMatching(Estimator):
         -------
         self
         """
-        self._fit, self._stream = None, None
+        self._fit, self._stream, self.n_outside_ = None, None, 0
         rows = self._rows(X, sample_weight)
         spec = self._spec(rows)
+        moments = accumulate(spec, rows)
+        if moments is None:
+            raise InvalidInputError(rows.describe_outside())
+        self.n_outside_ = rows.n_outside
         try:
-            moments = accumulate(spec, rows)
-            self.n_outside_ = rows.n_outside
-            fit = self._estimate(spec, moments, rows)
-        except EstimationError as error:
-            raise EstimationError(_explain(error, rows)) from None
-        self._publish(spec, moments, fit)
+            solution = self._solve(moments)
+            squares = residual_squares(spec, rows, solution.theta) if self.standard_errors else None
+            self._publish(moments, solution, squares)
+        except EstimationError:
+            if len(rows) > 1 and rows.all_identical():
+                raise EstimationError(
+                    f"All {len(rows)} rows are identical, so the spread cannot be estimated."
+                ) from None
+            raise
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -146,33 +156,29 @@ class ScoreMatching(Estimator):
         self
         """
         rows = self._rows(X, sample_weight)
-        p = self.model.n_statistics(rows.region.manifold.embedding_dim)
-        features = bool(self.standard_errors) and p <= MAX_FEATURE_STATISTICS
         if self._stream is None:
-            self.n_outside_ = 0
-            self._fit = None
-            if self.standard_errors and not features:
-                warnings.warn(
-                    f"partial_fit gives no standard errors for {p} statistics (at most {MAX_FEATURE_STATISTICS}); "
-                    "use fit on data that can be read twice.",
-                    TmsmWarning,
-                    stacklevel=2,
-                )
-            spec = self._spec(rows)
-            moments = accumulate(spec, rows, features=features)
+            if self._fit is not None:  # of a call to fit, which this stream does not continue
+                self.n_outside_, self._fit = 0, None
+            moments = self._first_moments(rows)
         else:
-            asked, spec, before = self._stream
+            asked, before = self._stream
             if asked != self._asked():
                 raise InvalidInputError(
                     "The model, region, weight or exposure has changed since the first partial_fit: "
                     "start over with fit, or with a new estimator."
                 )
-            moments = before + accumulate(spec, rows, features=features)
-        self._stream = self._asked(), spec, moments
+            reference = None if before.features is None else before.features.reference
+            more = accumulate(before.spec, rows, reference=reference)
+            moments = before if more is None else before + more
         self.n_outside_ += rows.n_outside
-        self._fit = None
+        if moments is None:
+            self._why_not_fitted = rows.describe_outside()
+            return self
+        self._stream, self._fit = (self._asked(), moments), None
         try:
-            self._publish(spec, moments, self._estimate(spec, moments, None))
+            solution = self._solve(moments)
+            features = moments.features
+            self._publish(moments, solution, None if features is None else features.residual_squares(solution.theta))
         except EstimationError as error:
             # More rows may come: say why when somebody asks for the estimate.
             self._why_not_fitted = str(error)
@@ -196,6 +202,8 @@ class ScoreMatching(Estimator):
         rows = self._rows(X, sample_weight)
         weight = Distance("geodesic").resolve(rows.region, rows.sample())
         moments = accumulate(MomentSpec(fit.model, weight, self.log_exposure), rows)
+        if moments is None:
+            raise InvalidInputError(rows.describe_outside())
         return -moments.objective(fit.theta)
 
     @property
@@ -220,58 +228,68 @@ class ScoreMatching(Estimator):
         return Rows(X, region, sample_weight, self.outside)
 
     def _spec(self, rows: Rows) -> MomentSpec:
-        weight: Weight = as_weight(self.weight).resolve(rows.region, rows.sample())
-        return MomentSpec(self.model, weight, self.log_exposure)
+        """Fix what comes from data: scales of the weight, the origin of a flat model."""
+        sample = rows.sample()
+        if len(sample) == 0:
+            raise InvalidInputError(rows.describe_outside())
+        self._extent = float(np.ptp(sample, axis=0).max())
+        weight: Weight = as_weight(self.weight).resolve(rows.region, sample)
+        return MomentSpec(self.model.centred(sample), weight, self.log_exposure)
 
-    def _estimate(self, spec: MomentSpec, moments: Moments, rows: Rows | None) -> Fit:
-        D = self.region.manifold.embedding_dim
-        constraint = spec.model.constraint(D)
+    def _first_moments(self, rows: Rows) -> Moments | None:
+        """The moments that a stream starts with, features about a first estimate included."""
+        if len(rows.sample()) == 0:
+            rows.n_outside = len(rows)
+            return None
+        spec = self._spec(rows)
+        p = spec.model.n_statistics(rows.region.manifold.embedding_dim)
+        moments = accumulate(spec, rows)
+        if moments is None or not self.standard_errors:
+            return moments
+        if p > MAX_FEATURE_STATISTICS:
+            warnings.warn(
+                f"partial_fit gives no standard errors for {p} statistics (at most {MAX_FEATURE_STATISTICS}); "
+                "use fit on data that can be read twice.",
+                TmsmWarning,
+                stacklevel=3,
+            )
+            return moments
+        try:
+            reference = self._solve(moments).theta
+        except EstimationError:
+            reference = np.zeros(p)
+        return accumulate(spec, rows, reference=reference)
+
+    def _solve(self, moments: Moments) -> Solution:
+        constraint = moments.spec.model.constraint(self.region.manifold.embedding_dim)
         if moments.n < constraint.n_free:
             raise EstimationError(
                 f"{moments.n} rows cannot determine {constraint.n_free} parameters; "
                 "use more rows, or fix what is known."
             )
         if not moments.weight_sum > 0.0:
-            raise EstimationError("The rows inside the region all have sample_weight zero.")
-        solution = solve(constraint, moments.A, moments.b)
-        squares: FloatArray | None = None
-        if self.standard_errors:
-            squares = (
-                residual_moments(spec, rows, solution.theta)
-                if rows is not None
-                else moments.residual_squares(solution.theta)
+            raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
+        if moments.farthest <= BORDER_TOLERANCE * self._extent:
+            raise EstimationError(
+                f"All {moments.n} rows lie on the border (farthest: {moments.farthest:.3g} from it), where every "
+                "weight is zero. Check that the region and the rows are in the same coordinates."
             )
-        covariance = None
-        if squares is not None:
-            covariance = sandwich_covariance(solution, squares, moments.weight_sum)
+        return solve(constraint, moments.A, moments.b)
+
+    def _publish(self, moments: Moments, solution: Solution, squares: FloatArray | None) -> None:
+        spec, D = moments.spec, self.region.manifold.embedding_dim
+        covariance = None if squares is None else sandwich_covariance(solution, squares, moments.weight_sum)
+        params = spec.model.parameters(solution.theta, D)
+        objective = moments.objective(solution.theta)
         facts = [
             ("region", repr(self.region)),
             ("weight", spec.weight.label),
-            ("objective", f"{moments.objective(solution.theta):.6g}"),
+            ("objective", f"{objective:.6g}"),
             ("condition of A", f"{solution.condition:.3g}"),
         ]
         if self.n_outside_:
             facts.append(("dropped", f"{self.n_outside_:,} rows outside the region were dropped"))
-        return Fit(
-            model=spec.model,
-            embedding_dim=D,
-            params=spec.model.parameters(solution.theta, D),
-            theta=solution.theta,
-            covariance=covariance,
-            n_samples=moments.n,
-            status=solution.status,
-            facts=tuple(facts),
-        )
-
-    def _publish(self, spec: MomentSpec, moments: Moments, fit: Fit) -> None:
-        self._fit = fit
+        self._fit = Fit(spec.model, D, params, solution.theta, covariance, moments.n, solution.status, tuple(facts))
         self.weight_ = spec.weight
-        self.objective_ = moments.objective(fit.theta)
+        self.objective_ = objective
         self.moments_ = moments
-
-
-def _explain(error: EstimationError, rows: Rows) -> str:
-    """Name the cause of a failed fit where it can be seen in the rows."""
-    if len(rows) > 1 and rows.all_identical():
-        return f"All {len(rows)} rows are identical, so the spread cannot be estimated."
-    return str(error)

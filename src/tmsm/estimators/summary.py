@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.models.base import Model
-from tmsm.models.parameters import Parameters
+from tmsm.models.parameters import Field, Parameters
 
 __all__ = ["summary_table"]
 
 
 def summary_table(
     title: str,
-    model: Model,
+    fields: Sequence[Field],
     params: Parameters,
     errors: Parameters | None,
     intervals: Parameters | None,
@@ -21,7 +20,7 @@ def summary_table(
 ) -> str:
     """Lay out estimates with their errors, then the facts of the fit."""
     rows = [("", "estimate", "std. error", "95 % interval")]
-    for field in model.fields:
+    for field in fields:
         name = field.name.replace("_", " ")
         error = None if errors is None else errors[field.name]
         interval = None if intervals is None else intervals[field.name]
@@ -37,7 +36,7 @@ def summary_table(
     rule = "─" * max(len(line) for line in lines)
     label_width = max(len(label) for label, _ in facts)
     closing = [f"{label.ljust(label_width)}  {text}" for label, text in facts]
-    return "\n".join([f"{title}: {model!r}", rule, lines[0].rstrip(), rule, *lines[1:], rule, *closing])
+    return "\n".join([title, rule, lines[0].rstrip(), rule, *lines[1:], rule, *closing])
 
 
 def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[tuple[str, str, str, str]]:

@@ -4,6 +4,7 @@ from tmsm.models.base import Model
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
 from tmsm.models.multivariate_normal import MultivariateNormal
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.translated import Translated
 from tmsm.models.von_mises_fisher import VonMisesFisher
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Model",
     "MultivariateNormal",
     "Parameters",
+    "Translated",
     "Unrestricted",
     "VonMisesFisher",
 ]

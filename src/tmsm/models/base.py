@@ -75,6 +75,22 @@ class Model(ValueObject, ABC):
     def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
         """Derivative of each named parameter, flattened, with respect to θ: name -> (size, p)."""
 
+    def centred(self, X: FloatArray) -> Model:
+        """The same family in the form that is best computed with for rows like X; itself by default."""
+        return self
+
+    def to_original(self, embedding_dim: int) -> FloatArray:
+        """The matrix that turns θ of a `centred` form into θ of the family as it was written, (p, p)."""
+        return np.eye(self.n_statistics(embedding_dim))
+
+    def translation(self, origin: FloatArray) -> FloatArray:
+        """For a flat family: the matrix from θ of t(x − origin) to θ of t(x), shape (p, p)."""
+        raise self._missing("translations")
+
+    def translated(self, params: Parameters, by: FloatArray) -> Parameters:
+        """For a flat family: the named parameters of x + by."""
+        raise self._missing("translations")
+
     def natural_parameters(self, **params: Any) -> FloatArray:
         """θ, shape (p,), from named parameters; the inverse of `parameters`."""
         raise self._missing("way from named parameters to θ, so it cannot be sampled")

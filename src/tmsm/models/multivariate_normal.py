@@ -11,6 +11,7 @@ from tmsm.manifolds import Euclidean, Manifold
 from tmsm.models.base import Model
 from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.translated import Translated
 from tmsm.validation import as_float_array, check_vector
 from tmsm.values import frozen_array
 
@@ -131,6 +132,21 @@ class MultivariateNormal(Model):
         mu, sigma = self._mean_and_covariance(mean, covariance)
         precision = np.linalg.inv(sigma)
         return np.concatenate([precision @ mu, precision[np.triu_indices(mu.size)]])
+
+    def centred(self, X: FloatArray) -> Model:
+        return Translated(self, X.mean(axis=0))
+
+    def translation(self, origin: FloatArray) -> FloatArray:
+        # Λ(μ − c) becomes Λμ by adding Λc; Λ stays.
+        d = origin.size
+        matrix = np.eye(self.n_statistics(d))
+        for k, (i, j) in enumerate(zip(*np.triu_indices(d), strict=True), start=d):
+            matrix[i, k] = origin[j]
+            matrix[j, k] = origin[i]
+        return matrix
+
+    def translated(self, params: Parameters, by: FloatArray) -> Parameters:
+        return Parameters(**{**params, "mean": np.asarray(params["mean"]) + by})
 
     def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
         d = embedding_dim

@@ -158,7 +158,7 @@ class VonMisesFisher(Model):
         u = _draw_deficit(n, kappa, mu.size, rng)
         xi = rng.standard_normal((n, mu.size))
         xi -= (xi @ mu)[:, None] * mu
-        xi *= (np.sqrt(u * (2.0 - u)) / np.linalg.norm(xi, axis=1))[:, None]
+        xi *= (np.sqrt(np.maximum(u * (2.0 - u), 0.0)) / np.linalg.norm(xi, axis=1))[:, None]
         X: FloatArray = (1.0 - u)[:, None] * mu + xi
         X /= np.linalg.norm(X, axis=1)[:, None]
         return X
@@ -178,6 +178,8 @@ def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
     forgets its start, and by its derivative: no overflow or underflow at any κ > 0 and in any
     dimension.  A to a few units in the last place, A' to eight digits at κ = 1e6.
     """
+    if kappa < 1e-8:  # A = κ/D to the last digit
+        return kappa / embedding_dim, 1.0 / embedding_dim
     # The product of the contractions r² falls below 1e-11 after 5 sqrt(κ) steps, and the start,
     # one of Amos' bounds, is already within O(1/κ²).
     steps = 20 + int(5.0 * math.sqrt(kappa))

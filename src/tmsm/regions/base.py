@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
 from tmsm.validation import check_count, check_option
 from tmsm.values import ValueObject
-
-if TYPE_CHECKING:
-    from tmsm.regions.combinations import Intersection, Union
 
 __all__ = ["METRICS", "AxisAligned", "BorderView", "Region", "SmoothBorder", "best_axis"]
 
@@ -102,15 +99,15 @@ class Region(ValueObject, ABC):
 
         return Complement(self)
 
-    def __and__(self, other: Region) -> Intersection:
-        from tmsm.regions.combinations import Intersection
+    def __and__(self, other: Region) -> Region:
+        from tmsm.regions.combinations import intersection
 
-        return Intersection((self, _as_region(other)))
+        return intersection(self, _as_region(other))
 
-    def __or__(self, other: Region) -> Union:
-        from tmsm.regions.combinations import Union
+    def __or__(self, other: Region) -> Region:
+        from tmsm.regions.combinations import union
 
-        return Union((self, _as_region(other)))
+        return union(self, _as_region(other))
 
 
 class SmoothBorder(ABC):

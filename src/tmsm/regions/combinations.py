@@ -13,7 +13,7 @@ from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
 from tmsm.regions.base import Region, best_axis
 
-__all__ = ["Complement", "Everywhere", "Intersection", "Union"]
+__all__ = ["Complement", "Everywhere", "Intersection", "Union", "intersection", "union"]
 
 
 @final
@@ -150,3 +150,19 @@ class Union(_Combination):
 
     def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
         return candidate > current
+
+
+def intersection(a: Region, b: Region) -> Region:
+    """``a & b``; the whole manifold takes nothing away."""
+    both = Intersection((a, b))  # checks that they lie on one manifold
+    if not a.has_border:
+        return b
+    return both if b.has_border else a
+
+
+def union(a: Region, b: Region) -> Region:
+    """``a | b``; the whole manifold leaves nothing out."""
+    either = Union((a, b))
+    if not a.has_border:
+        return a
+    return either if b.has_border else b

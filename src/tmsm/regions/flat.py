@@ -218,6 +218,7 @@ class Polygon(Region):
         least = np.full(len(X), np.inf)
         best_u, best_v = np.zeros(len(X)), np.zeros(len(X))
         best_edge = np.zeros(len(X), dtype=np.int64)
+        at_vertex = np.zeros(len(X), dtype=bool)
         inside = np.zeros(len(X), dtype=bool)
         starts, ends = self.vertices, np.roll(self.vertices, -1, axis=0)
         for k, ((ax, ay), (bx, by)) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
@@ -230,17 +231,19 @@ class Polygon(Region):
             least = np.where(nearer, squared, least)
             best_u, best_v = np.where(nearer, u, best_u), np.where(nearer, v, best_v)
             best_edge[nearer] = k
+            at_vertex = np.where(nearer, (along == 0.0) | (along == 1.0), at_vertex)
             if ay != by:  # a ray to the right crosses the edge (half-open, so a vertex counts once)
                 crosses = (ay > y) != (by > y)
                 inside ^= crosses & (x < ax + (y - ay) * (ex / ey))
         length = np.sqrt(least)
         sign = np.where(inside, 1.0, -1.0)
-        gradient = safe_divide(np.column_stack([best_u, best_v]), length) * sign[:, None]
-        on_border = length == 0.0
-        if on_border.any():
-            edge = ends[best_edge[on_border]] - starts[best_edge[on_border]]
-            inward = np.column_stack([-edge[:, 1], edge[:, 0]]) * _orientation(self.vertices)
-            gradient[on_border] = safe_divide(inward, row_norms(inward))
+        # Beside an edge the gradient is the edge's own normal, which keeps its digits on the border.
+        edges = ends - starts
+        normals = np.column_stack([-edges[:, 1], edges[:, 0]]) * _orientation(self.vertices)
+        gradient = safe_divide(normals, row_norms(normals))[best_edge]
+        at_vertex &= length > 0.0
+        from_vertex = np.column_stack([best_u, best_v])[at_vertex] * sign[at_vertex, None]
+        gradient[at_vertex] = safe_divide(from_vertex, length[at_vertex])
         return sign * length, gradient
 
 
