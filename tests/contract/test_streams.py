@@ -1,11 +1,10 @@
 """Parts are added, blocks do not matter, memory is constant."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 import tmsm
+from benchmarks import speed
 from tmsm import weights
 from tmsm.moments import MomentSpec, accumulate
 from tmsm.rows import Rows
@@ -193,14 +192,5 @@ def test_layout_and_type_of_the_table_do_not_matter():
 
 
 def test_memory_does_not_grow_with_the_table():
-    def peak(n):
-        rows = np.broadcast_to(X[:1], (n, 3)).copy()
-        rows[: len(X)] = X[:n]
-        estimator = tmsm.ScoreMatching(MODEL, REGION)
-        tracemalloc.start()
-        estimator.fit(rows)
-        high = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return high
-
-    assert peak(1_000_000) < 1.5 * peak(100_000) < 100e6
+    rows = speed.sample(1_000_000)
+    assert speed.peak_memory(rows) < 1.5 * speed.peak_memory(rows[:100_000]) < 100e6

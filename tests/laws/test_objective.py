@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tmsm
-from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, weights_for
+from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, north, weights_for
 from tmsm import weights
 from tmsm.moments import MomentSpec, _BlockTerms, accumulate, residual_squares
 from tmsm.rows import Rows
@@ -50,6 +50,20 @@ def test_negative_control_a_weight_that_is_not_zero_on_the_border():
     rows = Rows(X, tmsm.Everywhere(tmsm.Sphere(2)))
     z = standardised_mean(MomentSpec(model, weights.Constant()), rows, model.natural_parameters(**params))
     assert np.abs(z).max() > 10
+
+
+def test_negative_control_few_border_points_bias_the_estimate_as_documented():
+    model, params = MODELS[1]
+    hemisphere = tmsm.Hemisphere([0.0, 0.0, 1.0])
+    X = model.sample(20_000, hemisphere, random_state=17, **params)
+    worst = []
+    for m in (12, 5000):
+        lon = np.linspace(0.0, 2 * np.pi, m, endpoint=False)
+        border = tmsm.BorderPoints(np.column_stack([np.cos(lon), np.sin(lon), 0 * lon]), contains=north)
+        spec = MomentSpec(model, weights.Distance())
+        worst.append(np.abs(standardised_mean(spec, Rows(X, border), model.natural_parameters(**params))).max())
+    assert worst[0] > 8
+    assert worst[1] < 4
 
 
 @EVERY_TRIPLE

@@ -49,11 +49,10 @@ def test_truncated_draws_are_the_draws_inside():
     np.testing.assert_array_equal(X[:5], model.sample(20_000, region, random_state=0, mean_direction=[0, -1.0, 0])[:5])
 
 
-def test_a_region_without_mass_is_an_error_not_a_loop(monkeypatch):
-    monkeypatch.setattr("tmsm.models.base._MAX_DRAWS", 2**19)
+def test_a_region_without_mass_is_an_error_not_a_loop():
     with pytest.raises(ValueError, match=r"Only 0 of \d+ draws fell inside the region"):
         tmsm.VonMisesFisher().sample(
-            10, tmsm.Cap([0.0, 0.0, -1.0], 0.1), random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=500.0
+            1000, tmsm.Cap([0.0, 0.0, -1.0], 0.1), random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=500.0
         )
 
 

@@ -19,7 +19,9 @@ from tmsm.values import ValueObject
 
 __all__ = ["Model"]
 
-_MAX_DRAWS = 2**26
+# Give up after so many draws if, at their rate, more than _MAX_DRAWS would be needed.
+_PATIENCE = 2**22
+_MAX_DRAWS = 2**28
 _DRAW_BLOCK = 2**18
 
 
@@ -182,7 +184,7 @@ class Model(ValueObject, ABC):
             kept.append(inside)
             n_kept += len(inside)
             n_drawn += block
-            if n_drawn >= _MAX_DRAWS and n_kept / n_drawn < 1e-4 and n_kept < n:
+            if n_kept < n and n_drawn >= _PATIENCE and n * n_drawn > _MAX_DRAWS * max(n_kept, 1):
                 raise EstimationError(
                     f"Only {n_kept} of {n_drawn} draws fell inside the region (about "
                     f"{n_kept / n_drawn:.1e} of the distribution's mass is there): {n} rows would take "
