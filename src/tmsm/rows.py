@@ -38,6 +38,10 @@ class Block:
         """Points, shape (n, D), column-major."""
         return self.view.X
 
+    def rows_with_weight(self) -> FloatArray:
+        """The points that count, shape (m, D)."""
+        return self.X if self.sample_weight is None else self.X[self.sample_weight > 0.0]
+
 
 class Rows:
     """The rows of a table inside a region; `map` goes over them in blocks.
@@ -75,13 +79,31 @@ class Rows:
         self._settled = not self._moved  # every row was checked; those that are moved are so each time
 
     def sample(self) -> FloatArray:
-        """Rows inside the region, spread evenly over the table, (m, D): for scales; it may be empty."""
-        X = self._read(slice(None, None, -(-len(self._X) // _SAMPLE_ROWS)))
-        return self._inside(X)[0] if self.region.has_border else X
+        """Rows with weight inside the region, spread evenly over the table, (m, D): for scales.
+
+        Empty only if there are none.
+        """
+        spread = slice(None, None, -(-len(self._X) // _SAMPLE_ROWS))
+        X = self._read(spread)
+        if self._weight is not None:
+            X = X[self._weight[spread] > 0.0]
+        if self.region.has_border and len(X):
+            X = self._inside(X)[0]
+        if len(X) == 0:  # such rows may be rare
+            X = np.concatenate([np.empty_like(X), *self.map(Block.rows_with_weight)])[:_SAMPLE_ROWS]
+        return X
 
     def all_identical(self) -> bool:
         """Whether every row is the same point."""
         return bool((np.asarray(self._X) == self._X[:1]).all())
+
+    def describe_absence(self) -> str:
+        """Say why no row is left to fit."""
+        if self._weight is not None and not self._weight.any():
+            return "sample_weight is zero for every row: there is nothing to fit."
+        if self._weight is not None and self.n_outside < len(self):
+            return "sample_weight is zero for every row inside the region: there is nothing to fit."
+        return self.describe_outside()
 
     def describe_outside(self) -> str:
         """Say how many rows lie outside, and which one farthest."""

@@ -183,6 +183,24 @@ def test_units_do_not_matter(scale):
     np.testing.assert_allclose(other.std_errors_.covariance, scale**2 * fit.std_errors_.covariance, rtol=1e-9)
 
 
+@pytest.mark.parametrize("weight", ["saturating", "normal", "projected"])
+def test_rows_without_weight_do_not_count(weight):
+    w = (np.arange(len(X)) % 3 == 0).astype(float)
+    fit = tmsm.ScoreMatching(MODEL, REGION, weight).fit(X, sample_weight=w)
+    kept = tmsm.ScoreMatching(MODEL, REGION, weight).fit(X[w > 0])
+    assert fit.weight_ == kept.weight_
+    np.testing.assert_allclose(fit.natural_params_, kept.natural_params_, rtol=1e-11)
+    np.testing.assert_allclose(fit.covariance_, kept.covariance_, rtol=1e-9, atol=1e-15)
+
+
+def test_a_few_rows_inside_a_large_table_are_found():
+    rows = np.tile([1.0, 0.0, 0.0], (200_001, 1))
+    rows[1:200_001:500] = X[:400]  # never in step with an even sample
+    fit = tmsm.ScoreMatching(MODEL, REGION, "saturating", outside="drop").fit(rows)
+    assert fit.n_samples_ == 400
+    assert fit.n_outside_ == len(rows) - 400
+
+
 def test_layout_and_type_of_the_table_do_not_matter():
     fit = tmsm.ScoreMatching(MODEL, REGION).fit(X)
     for table in (np.asfortranarray(X), X[::1].tolist(), X.astype(">f8")):

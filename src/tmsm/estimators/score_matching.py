@@ -120,8 +120,7 @@ class ScoreMatching(Estimator):
         rows = self._rows(X, sample_weight)
         spec = self._spec(rows)
         moments = accumulate(spec, rows)
-        if moments is None:
-            raise InvalidInputError(rows.describe_outside())
+        assert moments is not None, "the sample has rows inside"
         self.n_outside_ = rows.n_outside
         try:
             solution = self._solve(moments)
@@ -172,7 +171,7 @@ class ScoreMatching(Estimator):
             moments = before if more is None else before + more
         self.n_outside_ += rows.n_outside
         if moments is None:
-            self._why_not_fitted = rows.describe_outside()
+            self._why_not_fitted = rows.describe_absence()
             return self
         self._stream, self._fit = (self._asked(), moments), None
         try:
@@ -203,7 +202,7 @@ class ScoreMatching(Estimator):
         weight = Distance("geodesic").resolve(rows.region, rows.sample())
         moments = accumulate(MomentSpec(fit.model, weight, self.log_exposure), rows)
         if moments is None:
-            raise InvalidInputError(rows.describe_outside())
+            raise InvalidInputError(rows.describe_absence())
         return -moments.objective(fit.theta)
 
     @property
@@ -231,7 +230,7 @@ class ScoreMatching(Estimator):
         """Fix what comes from data: scales of the weight, the origin of a flat model."""
         sample = rows.sample()
         if len(sample) == 0:
-            raise InvalidInputError(rows.describe_outside())
+            raise InvalidInputError(rows.describe_absence())
         self._extent = float(np.ptp(sample, axis=0).max())
         weight: Weight = as_weight(self.weight).resolve(rows.region, sample)
         return MomentSpec(self.model.centred(sample), weight, self.log_exposure)
@@ -239,7 +238,6 @@ class ScoreMatching(Estimator):
     def _first_moments(self, rows: Rows) -> Moments | None:
         """The moments that a stream starts with, features about a first estimate included."""
         if len(rows.sample()) == 0:
-            rows.n_outside = len(rows)
             return None
         spec = self._spec(rows)
         p = spec.model.n_statistics(rows.region.manifold.embedding_dim)

@@ -5,7 +5,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.arrays import ArrayLike, FloatArray, weighted_gram
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.models.base import Model
@@ -90,6 +90,25 @@ class MultivariateNormal(Model):
     def hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
         i, j = np.triu_indices(X.shape[1])
         return np.hstack([np.zeros_like(X), -2.0 * _multiplicity(i, j) * V[:, i] * V[:, j]])
+
+    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        i, j = np.triu_indices(X.shape[1])
+        return np.hstack([V, -_multiplicity(i, j) * (X[:, i] * V[:, j] + X[:, j] * V[:, i])])
+
+    def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        d = X.shape[1]
+        psi: FloatArray = theta[:d] - X @ _precision(theta, d)
+        return psi
+
+    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
+        # Each ∇t_a is affine in x, B_a (1, x), so the sum only needs that of (1, x)(1, x)ᵀ.
+        n, d = X.shape
+        B = self.gradient(np.vstack([np.zeros(d), np.eye(d)]))  # at 0 and at the unit vectors
+        B[1:] -= B[0]
+        second = weighted_gram(np.column_stack([np.ones(n), X]), weight)
+        flat = B.transpose(1, 2, 0).reshape(-1, d, d + 1)
+        gram: FloatArray = np.einsum("aij,bij->ab", flat @ second, flat, optimize=True)
+        return gram
 
     def constraint(self, embedding_dim: int) -> Constraint:
         p = self.n_statistics(embedding_dim)
