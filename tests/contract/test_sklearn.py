@@ -81,3 +81,17 @@ def test_score_compares_known_parameters_of_flat_models():
     Y = true.sample(3000, box, random_state=0, mean=[0.5, 0.5])
     scores = [tmsm.ScoreMatching(tmsm.MultivariateNormal(s * np.eye(2)), box).fit(Y).score(Y) for s in (0.3, 1.0, 5.0)]
     assert np.argmax(scores) == 1
+
+
+def test_summary_and_repr_are_readable():
+    fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(6.0), REGION).fit(X)
+    lines = fit.summary().splitlines()
+    assert lines[0] == "ScoreMatching: VonMisesFisher(concentration=6.0)"
+    assert len({len(line) for line in lines if line.startswith("─")}) == 1
+    (concentration,) = [line for line in lines if line.startswith("concentration")]
+    assert concentration.split() == ["concentration", "6", "known"]
+    assert "Normal(power=2.0" in fit.summary()
+    interval = tmsm.ScoreMatching(MODEL, REGION).fit(X).confidence_interval(0.9)
+    low, high = interval.concentration
+    assert low < 6 < high
+    assert f"concentration=({low:.8f}"[:24] in repr(interval)

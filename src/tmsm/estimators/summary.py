@@ -70,7 +70,9 @@ def _array_rows(name: str, value: Any, error: Any, interval: Any) -> list[tuple[
         label = name + (f"[{', '.join(map(str, index))}]" if index else "")
         spread = "" if error is None else _number(np.asarray(error)[index])
         bounds = ""
-        if interval is not None:
+        if error is not None and np.asarray(error)[index] == 0.0:
+            spread = "known"
+        elif interval is not None:
             low, high = (np.asarray(end)[index] for end in interval)
             bounds = f"{_number(low)} to {_number(high)}"
         rows.append((label, _number(array[index]), spread, bounds))

@@ -75,8 +75,13 @@ class Parameters(Mapping[str, Any]):
         return _rebuild, (self._values,)
 
     def __repr__(self) -> str:
-        named = (f"{name}={np.array2string(np.asarray(v), separator=', ')}" for name, v in self.items())
-        return f"Parameters({', '.join(named)})"
+        return f"Parameters({', '.join(f'{name}={_readable(value)}' for name, value in self.items())})"
+
+
+def _readable(value: Any) -> str:
+    if isinstance(value, tuple):  # an interval: its two ends
+        return f"({', '.join(map(_readable, value))})"
+    return " ".join(np.array2string(np.asarray(value), separator=", ").split())
 
 
 def _rebuild(values: dict[str, Any]) -> Parameters:
