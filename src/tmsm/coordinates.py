@@ -22,7 +22,7 @@ def lonlat_to_xyz(lon: ArrayLike, lat: ArrayLike) -> FloatArray:
     lon
         Longitude in degrees east, shape (n,) or a number, within ±360.
     lat
-        Latitude in degrees north, same shape, within ±90.
+        Latitude in degrees north, same shape or one that broadcasts, within ±90.
 
     Returns
     -------
@@ -36,12 +36,14 @@ def lonlat_to_xyz(lon: ArrayLike, lat: ArrayLike) -> FloatArray:
            [0., 0., 1.]])
     """
     lon_, lat_ = _pair(lon, lat, "lon", "lat")
+    _check_finite(lon_, "lon")
+    _check_finite(lat_, "lat")
     bad = ~(np.abs(lat_) <= 90.0)
     if bad.any():
         worst = _worst(lat_, bad)
         hint = ""
-        if np.nanmax(np.abs(lon_), initial=0.0) <= 90.0:
-            hint = " Longitude comes first: the two look swapped."
+        if np.abs(lon_).max(initial=0.0) <= 90.0:
+            hint = " Longitude comes first: are the two swapped?"
         raise InvalidInputError(f"lat must be within ±90 degrees; {worst}.{hint}")
     bad = ~(np.abs(lon_) <= 360.0)
     if bad.any():
@@ -105,6 +107,8 @@ def colatlon_to_xyz(colat: ArrayLike, lon: ArrayLike) -> FloatArray:
     array([ 0., -1.,  0.])
     """
     colat_, lon_ = _pair(colat, lon, "colat", "lon")
+    _check_finite(colat_, "colat")
+    _check_finite(lon_, "lon")
     for angle, name, low, high, rule in (
         (colat_, "colat", 0.0, np.pi, "[0, π]"),
         (lon_, "lon", -2 * np.pi, 2 * np.pi, "±2π"),
@@ -173,6 +177,15 @@ def _pair(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str) -> tuple[FloatAr
             f"{name_a} and {name_b} must have the same shape; got {first.shape} and {second.shape}."
         ) from None
     return first, second
+
+
+def _check_finite(angle: FloatArray, name: str) -> None:
+    bad = ~np.isfinite(angle)
+    if bad.any():
+        raise InvalidInputError(
+            f"{name} has {int(np.count_nonzero(bad))} of {angle.size} values that are NaN or infinite "
+            f"(first: position {int(np.argmax(bad))}). Drop or repair them."
+        )
 
 
 def _unit_columns(X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:

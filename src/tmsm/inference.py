@@ -1,17 +1,19 @@
 """From a solution to its uncertainty: sandwich covariance, delta method, intervals, ellipses."""
 
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from tmsm.arrays import FloatArray
-from tmsm.errors import InvalidInputError
+from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
 from tmsm.solve import Solution
 from tmsm.validation import check_number
 
 __all__ = [
+    "cautions",
     "check_level",
     "confidence_interval",
     "direction_ellipse",
@@ -28,7 +30,9 @@ def sandwich_covariance(solution: Solution, residual_squares: FloatArray, weight
     curvature of the objective along it; for a linear family this is A⁻¹ cov(e) A⁻¹ / n.
     """
     T = solution.tangent
-    spread = np.linalg.solve(solution.curvature, T.T)
+    # Scaled to a unit diagonal, so that units do not matter.
+    scale = 1.0 / np.sqrt(np.diag(solution.curvature))
+    spread = scale[:, None] * np.linalg.solve(solution.curvature * np.outer(scale, scale), scale[:, None] * T.T)
     covariance = T @ spread @ (residual_squares / weight_sum**2) @ spread.T @ T.T
     return 0.5 * (covariance + covariance.T)
 
@@ -64,14 +68,15 @@ def confidence_interval(
     params = model.parameters(theta, embedding_dim)
     errors = standard_errors(model, theta, covariance, embedding_dim)
     z = NormalDist().inv_cdf(0.5 + 0.5 * level)
-    intervals: dict[str, FloatArray | tuple[FloatArray, FloatArray]] = {}
+    intervals: dict[str, Any] = {}
     for field in model.fields:
         if field.kind == "direction":
             half_axes, _ = _ellipse_axes(model, theta, covariance, embedding_dim, field.name, level)
             intervals[field.name] = half_axes
         else:
             margin = z * errors[field.name]
-            intervals[field.name] = (params[field.name] - margin, params[field.name] + margin)
+            low = np.maximum(params[field.name] - margin, field.lowest)
+            intervals[field.name] = (low if np.ndim(low) else float(low), params[field.name] + margin)
     return Parameters(**intervals)
 
 
@@ -93,12 +98,31 @@ def direction_ellipse(
         )
     center = np.asarray(model.parameters(theta, embedding_dim)[field])
     half_axes, axes = _ellipse_axes(model, theta, covariance, embedding_dim, field, level)
+    if half_axes[0] >= np.pi:
+        raise EstimationError(
+            f"The data hardly determine this direction: its {100 * level:.0f} % region covers the sphere, "
+            "so it has no border to draw."
+        )
     turn = np.linspace(0.0, 2.0 * np.pi, n_points, endpoint=False)
     offset = np.outer(np.cos(turn), half_axes[0] * axes[:, 0]) + np.outer(np.sin(turn), half_axes[1] * axes[:, 1])
     angle = np.linalg.norm(offset, axis=1)
     # Exponential map at the centre; np.sinc(a/π) = sin(a)/a.
     points: FloatArray = np.cos(angle)[:, None] * center + np.sinc(angle / np.pi)[:, None] * offset
     return points
+
+
+def cautions(model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:
+    """Sentences on directions that the data hardly determine."""
+    found = []
+    for field in model.fields:
+        if field.kind == "direction":
+            half_axes, _ = _ellipse_axes(model, theta, covariance, embedding_dim, field.name, 0.95)
+            if half_axes[0] > 0.5 * np.pi:
+                found.append(
+                    f"The data hardly determine the {field.name.replace('_', ' ')}: its 95 % region reaches "
+                    "beyond a right angle. Use more rows, or take the intervals for a rough guide only."
+                )
+    return found
 
 
 def check_level(level: float) -> float:

@@ -68,9 +68,13 @@ class Manifold(ValueObject, ABC):
         """Straight-line distance in the embedding space between matching rows, shape (n,)."""
         return row_norms(np.atleast_2d(X - Y))
 
+    def as_rows(self, X: Any, name: str = "X", *, empty: bool = False) -> np.ndarray[Any, Any]:
+        """Return X as a numeric table of the right width, as it is; the points are not checked."""
+        return as_rows(X, name, self.embedding_dim, angles=self == Sphere(2), empty=empty)
+
     def reason(self, X: Any, name: str = "X") -> str | None:
         """Why some row of X is not a point of this manifold, in one sentence; None if all are."""
-        rows = as_float_array(as_rows(X, name, self.embedding_dim), name)
+        rows = as_float_array(self.as_rows(X, name), name)
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all():
             first = int(np.argmin(finite))
@@ -84,7 +88,7 @@ class Manifold(ValueObject, ABC):
 
     def check_points(self, X: Any, name: str = "X") -> FloatArray:
         """Return X as an (n, D) float64 array of points of this manifold, or raise with the reason."""
-        rows = as_float_array(as_rows(X, name, self.embedding_dim), name)
+        rows = as_float_array(self.as_rows(X, name, empty=True), name)
         if not self.contains(rows).all():
             raise InvalidInputError(str(self.reason(rows, name)))
         return rows

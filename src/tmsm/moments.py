@@ -19,7 +19,7 @@ from tmsm.arrays import ArrayLike, FloatArray, weighted_gram
 from tmsm.errors import InvalidInputError
 from tmsm.models.base import Model
 from tmsm.rows import Block, Rows
-from tmsm.validation import as_float_array
+from tmsm.validation import as_float_array, count_rows
 from tmsm.weights import Weight
 
 __all__ = [
@@ -247,8 +247,10 @@ def _exposure_gradient(log_exposure: LogExposure, X: FloatArray) -> FloatArray:
         raise InvalidInputError(
             f"log_exposure must return shapes {(len(X),)} and {X.shape}; got {value.shape} and {gradient.shape}."
         )
-    if not (np.isfinite(value).all() and np.isfinite(gradient).all()):
+    bad = ~(np.isfinite(value) & np.isfinite(gradient).all(axis=1))
+    if bad.any():
         raise InvalidInputError(
-            "log_exposure must be finite at every row: a row that could not be detected cannot be in the data."
+            f"log_exposure must be finite at every row; {count_rows(bad)} of a block "
+            f"(first: {X[np.argmax(bad)].tolist()}). What could not be detected cannot be in the data."
         )
     return gradient

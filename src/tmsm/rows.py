@@ -9,7 +9,7 @@ import numpy as np
 from tmsm.arrays import ArrayLike, BoolArray, FloatArray
 from tmsm.errors import InvalidInputError
 from tmsm.regions.base import BorderView, Region
-from tmsm.validation import as_rows, check_option, check_sample_weight
+from tmsm.validation import check_option, check_sample_weight
 
 __all__ = ["BORDER_TOLERANCE", "Block", "Rows"]
 
@@ -58,7 +58,7 @@ class Rows:
     ) -> None:
         self.region = region
         self.outside = check_option(outside, ["raise", "drop"], "outside")
-        self._X = as_rows(X, "X", region.manifold.embedding_dim)
+        self._X = region.manifold.as_rows(X)
         self._weight = check_sample_weight(sample_weight, len(self._X))
         self.n_outside = 0
         self._moved = self._settled = False

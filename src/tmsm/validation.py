@@ -14,6 +14,7 @@ __all__ = [
     "as_float_array",
     "as_rows",
     "check_count",
+    "check_flag",
     "check_number",
     "check_option",
     "check_random_state",
@@ -28,34 +29,46 @@ def as_float_array(values: ArrayLike, name: str) -> FloatArray:
     """Convert to float64 or say why not; NaN and infinities pass."""
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "c":
+        if array.dtype.kind in "cmMSU":  # text and dates would convert, to something nobody meant
             raise TypeError
         return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidTypeError(
             f"{name} must hold real numbers; got {_describe(values)}. "
-            "Convert text columns to numbers and complex values to pairs of reals."
+            "Convert text and dates to numbers, drop missing values and keep rows of one length."
         ) from None
 
 
-def as_rows(values: Any, name: str, width: int | None = None) -> np.ndarray[Any, Any]:
+def as_rows(
+    values: Any, name: str, width: int | None = None, *, angles: bool = False, empty: bool = False
+) -> np.ndarray[Any, Any]:
     """Return a two-dimensional numeric array without copying or converting what already is one.
 
     The dtype is left alone (float32 and memory maps are converted block by block by the caller).
+    With ``angles`` two columns are taken for longitude and latitude in the message.
     """
-    array = values if isinstance(values, np.ndarray) else np.asarray(values)
-    if array.dtype.kind not in "fiu":
+    if np.ma.isMaskedArray(values):
+        mask = np.ma.getmaskarray(values)
+        if mask.any():
+            raise InvalidInputError(f"{name} has {int(mask.sum())} masked entries. Drop those rows first.")
+        values = np.asarray(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
+        array = values
+    else:
         array = as_float_array(values, name)
     if array.ndim != 2:
-        hint = f" For a single point use {name}.reshape(1, -1)." if array.ndim == 1 else ""
+        hint = ""
+        if array.ndim == 1:
+            shape = "(-1, 1)" if width == 1 else "(1, -1)"
+            hint = f" For {'one coordinate' if width == 1 else 'a single point'} use {name}.reshape{shape}."
         raise InvalidInputError(
             f"{name} must be a table of shape (n, D), one row a point; got shape {array.shape}.{hint}"
         )
-    if array.shape[0] == 0:
+    if array.shape[0] == 0 and not empty:
         raise InvalidInputError(f"{name} has no rows.")
     if width is not None and array.shape[1] != width:
         hint = ""
-        if array.shape[1] == 2 and width == 3:
+        if array.shape[1] == 2 and angles:
             hint = " Longitude and latitude in degrees become unit vectors with lonlat_to_xyz(lon, lat)."
         elif array.shape[0] == width:
             hint = f" Its transpose has: pass {name}.T."
@@ -107,6 +120,13 @@ def check_number(
             rule = f"finite and greater than {above:.6g}"
         raise InvalidInputError(f"{name} must be {rule}; got {number:.6g}.{' ' if hint else ''}{hint}")
     return number
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """Return a bool that is one."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidTypeError(f"{name} must be True or False; got {_describe(value)}.")
+    return bool(value)
 
 
 def check_count(value: Any, name: str, *, at_least: int = 1) -> int:
@@ -175,5 +195,5 @@ def count_rows(bad: BoolArray) -> str:
 
 
 def _describe(value: Any) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split())
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -14,7 +14,7 @@ _REPR_ENTRIES = 24
 
 def frozen_array(values: ArrayLike) -> FloatArray:
     """Return a read-only float64 copy, fit to be a field of a value object."""
-    array = np.array(values, dtype=np.float64)
+    array = np.array(values, dtype=np.float64) + 0.0  # no minus zeros, which print oddly
     array.flags.writeable = False
     return array
 
@@ -53,6 +53,8 @@ class ValueObject:
 def _hashable(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.shape, (value + 0.0).tobytes()  # + 0.0: minus zero equals zero
+    if isinstance(value, tuple):
+        return tuple(map(_hashable, value))
     return value
 
 

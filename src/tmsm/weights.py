@@ -409,4 +409,7 @@ def as_weight(weight: Any) -> Weight:
         return weight
     if isinstance(weight, str):
         return _BY_NAME[check_option(weight, _BY_NAME, "weight")]
-    raise InvalidTypeError(f"weight must be one of {list(_BY_NAME)} or a Weight object; got {type(weight).__name__}.")
+    raise InvalidTypeError(
+        f"weight must be one of {list(_BY_NAME)} or a Weight object; got {type(weight).__name__}."
+        + (" Call the class to make one." if isinstance(weight, type) else "")
+    )

@@ -40,6 +40,11 @@ TABLES = {
     "one row": (X[0], "X must be a table of shape (n, D), one row a point; got shape (3,). For a single point"),
     "no rows": (X[:0], "X has no rows"),
     "text": ([["a", "b", "c"]], "X must hold real numbers"),
+    "numbers as text": (X.astype(str), "X must hold real numbers"),
+    "dates": (X.astype("datetime64[D]"), "X must hold real numbers"),
+    "ragged": ([[1.0, 2.0, 3.0], [1.0, 2.0]], "X must hold real numbers"),
+    "nothing": (None, "X must be a table of shape (n, D), one row a point; got shape ()"),
+    "masked": (np.ma.masked_less(X, -0.9), "masked entries. Drop those rows first"),
     "complex": (X.astype(complex), "X must hold real numbers"),
     "three axes": (X[None], "got shape (1, 100, 3)"),
 }
@@ -49,7 +54,7 @@ TABLES = {
 @pytest.mark.parametrize("estimator", [score_matching(), score_matching(weight="geodesic")], ids=["auto", "geodesic"])
 def test_bad_tables(estimator, name):
     table, message = TABLES[name]
-    for method in (estimator.fit, estimator.partial_fit):
+    for method in (estimator.fit, estimator.partial_fit) if name != "no rows" else (estimator.fit,):
         with pytest.raises((ValueError, TypeError), match=re.escape(message)):
             method(table)
 
@@ -142,6 +147,8 @@ def test_bad_sample_weight(estimator, value, message):
         ({"weight": "geodesc"}, "weight='geodesc' is not an option. Choose one of ['auto', 'geodesic'"),
         ({"weight": "geodesc"}, "Did you mean 'geodesic'?"),
         ({"weight": 3}, "or a Weight object; got int"),
+        ({"weight": tmsm.Projected}, "Call the class to make one"),
+        ({"standard_errors": "no"}, "standard_errors must be True or False; got str 'no'"),
         ({"outside": "ignore"}, "outside='ignore' is not an option. Choose one of ['raise', 'drop']"),
         ({"weight": "componentwise"}, "needs faces along orthogonal axes, which Hemisphere does not have"),
         ({"weight": tmsm.Projected(axis=3)}, "axis must be below 3"),
@@ -216,8 +223,26 @@ CONSTRUCTIONS = [
     (lambda: tmsm.VonMisesFisher(-1.0), "concentration must be finite and greater than 0; got -1"),
     (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [2.0, 1.0]]), "covariance must be positive definite"),
     (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [0.0, 1.0]]), "covariance must be symmetric"),
-    (lambda: tmsm.MultivariateNormal([1.0, 2.0]), "covariance must be a finite square matrix"),
+    (lambda: tmsm.MultivariateNormal([1.0, 2.0]), "covariance must be a square matrix; got shape (2,)"),
     (lambda: MODEL.sample(5, mean_direction=[0.0, 0.0, 1.0]), "concentration must be given"),
+    (lambda: MODEL.sample(5), "mean_direction must be given by name: VonMisesFisher has ['mean_direction', 'concent"),
+    (lambda: MODEL.sample(5, mean=[0, 1.0]), "VonMisesFisher has no parameter 'mean'; it has ['mean_direction'"),
+    (lambda: MODEL.sample(5, "R", mean_direction=[0, 1.0], concentration=1.0), "region must be a region such as Cap"),
+    (
+        lambda: tmsm.VonMisesFisher(3.0).sample(5, mean_direction=[0, 1.0], concentration=5.0),
+        "concentration is known to this model as 3; got 5",
+    ),
+    (
+        lambda: tmsm.MultivariateNormal([[1.0]]).sample(5, mean=[0.0], covariance=[[2.0]]),
+        "covariance is known to this model",
+    ),
+    (lambda: tmsm.BorderPoints([[0.0, 1.0]], manifold="sphere"), "manifold must be one, such as Sphere(2); got str"),
+    (
+        lambda: tmsm.Ball([0.0, 0.0, 0.0], 1.0).contains([[0.0, 0.0]]),
+        "X has 2 columns where points have 3 coordinates.",
+    ),
+    (lambda: tmsm.Box([0.0], [1.0]).contains([0.2, 0.3]), "For one coordinate use X.reshape(-1, 1)"),
+    (lambda: tmsm.MultivariateNormal([[np.nan]]), "covariance must be finite"),
     (lambda: MODEL.sample(-1, mean_direction=[0.0, 0.0, 1.0], concentration=1.0), "n must be at least 0"),
     (
         lambda: MODEL.sample(5, random_state="x", mean_direction=[0, 1.0], concentration=1.0),
@@ -228,10 +253,10 @@ CONSTRUCTIONS = [
         "for 2 coordinates, the region has 3",
     ),
     (lambda: tmsm.lonlat_to_xyz(0.0, 100.0), "lat must be within ±90 degrees; 1 of 1 values break this"),
-    (lambda: tmsm.lonlat_to_xyz([39.0], [-97.0]), "Longitude comes first: the two look swapped"),
+    (lambda: tmsm.lonlat_to_xyz([39.0], [-97.0]), "Longitude comes first: are the two swapped?"),
     (lambda: tmsm.lonlat_to_xyz([5e5], [10.0]), "lon must be within ±360 degrees"),
     (lambda: tmsm.lonlat_to_xyz([1.0, 2.0], [1.0, 2.0, 3.0]), "lon and lat must have the same shape"),
-    (lambda: tmsm.lonlat_to_xyz([np.nan], [0.0]), "lon must be within"),
+    (lambda: tmsm.lonlat_to_xyz([np.nan], [0.0]), "lon has 1 of 1 values that are NaN or infinite (first: position 0)"),
     (lambda: tmsm.colatlon_to_xyz(90.0, 180.0), "colat must be within [0, π] radians; 1 of 1 values break this"),
     (lambda: tmsm.colatlon_to_xyz(1.0, 180.0), "Degrees become radians with numpy.radians"),
     (lambda: tmsm.xyz_to_lonlat([[1.0, 1.0, 1.0]]), "off the sphere"),
@@ -247,6 +272,10 @@ def test_bad_arguments(construct, message):
 
 def test_before_a_fit():
     for name in (
+        "objective_",
+        "weight_",
+        "moments_",
+        "n_outside_",
         "params_",
         "natural_params_",
         "covariance_",
@@ -298,5 +327,29 @@ def test_failed_fit_leaves_no_stale_estimate():
     fit = score_matching().fit(X)
     with pytest.raises(ValueError, match="off the sphere"):
         fit.fit(2 * X)
-    with pytest.raises(ValueError, match="no estimate yet"):
+    with pytest.raises(ValueError, match="no estimate yet: the last call to fit failed"):
         _ = fit.params_
+
+
+def test_weakly_determined_directions_are_flagged():
+    rows = MODEL.sample(200, REGION, random_state=3, mean_direction=[0.0, -1.0, 0.0], concentration=0.05)
+    fit = score_matching().fit(rows)
+    assert "hardly determine the mean direction" in fit.status_
+    assert "hardly determine" in fit.summary()
+    assert "undetermined" in fit.summary()
+    assert fit.confidence_interval().concentration[0] == 0.0
+    with pytest.raises(EstimationError, match="hardly determine this direction"):
+        fit.mean_direction_ellipse()
+    assert "hardly" not in score_matching().fit(X).status_
+    with pytest.raises(EstimationError, match="no mean direction"):
+        tmsm.NaiveMLE(tmsm.VonMisesFisher(4.0)).fit(np.vstack([X, -X]))
+
+
+def test_results_cannot_be_changed_by_accident():
+    fit = score_matching().fit(X)
+    with pytest.raises(ValueError, match="read-only"):
+        fit.params_.mean_direction[0] = 3.0
+    with pytest.raises(AttributeError, match="read-only"):
+        fit.params_.concentration = 3.0
+    before = fit.summary()
+    assert fit.set_params(model=tmsm.VonMisesFisher(2.0)).summary() == before

@@ -173,14 +173,29 @@ def test_norms_off_by_printed_digits_do_no_harm():
         assert estimator.fit(rows * (1 + 9e-7)).params_.concentration == pytest.approx(exact, rel=1e-8)
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1e-3, 1e6])
+@pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e-3, 1e6, 1e20])
 def test_units_do_not_matter(scale):
     model, box = tmsm.MultivariateNormal(), tmsm.Box([-1.0], [2.0])
     Y = model.sample(1000, box, random_state=0, mean=[0.0], covariance=[[1.0]])
     fit = tmsm.ScoreMatching(model, box).fit(Y)
     other = tmsm.ScoreMatching(model, tmsm.Box([-scale], [2 * scale])).fit(scale * Y)
     np.testing.assert_allclose(other.params_.mean, scale * fit.params_.mean, rtol=1e-9)
+    np.testing.assert_allclose(other.std_errors_.mean, scale * fit.std_errors_.mean, rtol=1e-9)
     np.testing.assert_allclose(other.std_errors_.covariance, scale**2 * fit.std_errors_.covariance, rtol=1e-9)
+
+
+def test_columns_in_different_units():
+    model, units = tmsm.MultivariateNormal(), np.array([1e-3, 1e3])
+    Y = np.random.default_rng(0).normal(size=(300, 2))
+    everywhere = tmsm.Everywhere(tmsm.Euclidean(2))
+    fit, other = (tmsm.ScoreMatching(model, everywhere).fit(rows) for rows in (Y, Y * units))
+    np.testing.assert_allclose(other.params_.mean, units * fit.params_.mean, rtol=1e-6)
+    np.testing.assert_allclose(other.std_errors_.mean, units * fit.std_errors_.mean, rtol=1e-6)
+    with pytest.raises(ValueError, match="Bring them to similar units"):
+        tmsm.ScoreMatching(model, everywhere).fit(Y * [1e-8, 1e8])
+    for size in (1e-160, 1e160):
+        with pytest.raises(ValueError, match="rescale the columns"):
+            tmsm.ScoreMatching(model, everywhere).fit(Y * size)
 
 
 @pytest.mark.parametrize("weight", ["saturating", "normal", "projected"])
@@ -199,6 +214,13 @@ def test_a_few_rows_inside_a_large_table_are_found():
     fit = tmsm.ScoreMatching(MODEL, REGION, "saturating", outside="drop").fit(rows)
     assert fit.n_samples_ == 400
     assert fit.n_outside_ == len(rows) - 400
+
+
+def test_empty_blocks_and_tables():
+    stream = tmsm.ScoreMatching(MODEL, REGION).partial_fit(X[:0]).partial_fit(X[:100]).partial_fit(X[:0])
+    assert stream.n_samples_ == 100
+    assert REGION.contains(X[:0]).shape == (0,)
+    assert tmsm.lonlat_to_xyz([], []).shape == (0, 3)
 
 
 def test_layout_and_type_of_the_table_do_not_matter():

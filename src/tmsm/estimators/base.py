@@ -9,7 +9,7 @@ from typing import Any, Self
 from tmsm.arrays import FloatArray
 from tmsm.errors import InvalidInputError, InvalidTypeError, NotFittedError
 from tmsm.estimators.summary import summary_table
-from tmsm.inference import confidence_interval, direction_ellipse, standard_errors
+from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
 
@@ -23,6 +23,7 @@ class Fit:
     ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.
     """
 
+    title: str
     model: Model
     embedding_dim: int
     params: Parameters
@@ -119,8 +120,11 @@ class Estimator:
 
     @property
     def status_(self) -> str:
-        """One sentence on how the estimate was found and what to be wary of."""
-        return self._fitted.status
+        """How the estimate was found and what to be wary of."""
+        fit = self._fitted
+        if fit.covariance is None:
+            return fit.status
+        return " ".join([fit.status, *cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)])
 
     @property
     def std_errors_(self) -> Parameters:
@@ -149,7 +153,7 @@ class Estimator:
         """
         fit = self._fitted
         if "mean_direction" not in fit.params:
-            raise InvalidInputError(f"{type(fit.model).__name__} has no mean direction.")
+            raise InvalidInputError(f"This model has no mean direction; its parameters are {list(fit.params)}.")
         return direction_ellipse(fit.model, fit.theta, self._covariance, fit.embedding_dim, "mean_direction", level)
 
     def summary(self) -> str:
@@ -158,10 +162,10 @@ class Estimator:
         errors = intervals = None
         if fit.covariance is not None:
             errors, intervals = self.std_errors_, self.confidence_interval()
-        facts = [("rows", f"{fit.n_samples:,}"), *fit.facts, ("status", fit.status)]
-        return summary_table(
-            f"{type(self).__name__}: {self.model!r}", fit.model.fields, fit.params, errors, intervals, facts
-        )
+        facts = [("rows", f"{fit.n_samples:,}"), *fit.facts, ("status", self.status_)]
+        if fit.covariance is None:
+            facts.append(("std. errors", "not computed"))
+        return summary_table(fit.title, fit.model.fields, fit.params, errors, intervals, facts)
 
 
 def check_model(model: Any) -> Model:

@@ -12,6 +12,7 @@ from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError
 from tmsm.estimators.base import Estimator, Fit, check_model
 from tmsm.inference import inverse_information
+from tmsm.models.base import Model
 from tmsm.regions.combinations import Everywhere
 from tmsm.rows import Block, Rows
 from tmsm.validation import as_rows
@@ -40,7 +41,7 @@ class NaiveMLE(Estimator):
     True
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Model) -> None:
         self.model = model
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -59,7 +60,7 @@ class NaiveMLE(Estimator):
         -------
         self
         """
-        self._fit = None
+        self._fit, self._why_not_fitted = None, "the last call to fit failed."
         model = check_model(self.model)
         D = as_rows(X, "X").shape[1]
         rows = Rows(X, Everywhere(model.whole_manifold(D)), sample_weight)
@@ -84,6 +85,7 @@ class NaiveMLE(Estimator):
         theta = model.maximise_likelihood(np.array(total) / weight_sum, D)
         effective_n = weight_sum**2 / weight_squares
         self._fit = Fit(
+            title=f"NaiveMLE: {self.model!r}",
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model
 from tmsm.inference import sandwich_covariance
+from tmsm.models.base import Model
 from tmsm.moments import (
     MAX_FEATURE_STATISTICS,
     LogExposure,
@@ -22,6 +23,7 @@ from tmsm.moments import (
 from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
 from tmsm.solve import Solution, solve
+from tmsm.validation import check_flag
 from tmsm.weights import Distance, Weight, as_weight
 
 __all__ = ["ScoreMatching"]
@@ -38,12 +40,15 @@ class ScoreMatching(Estimator):
         Where data could be seen, such as `Cap(center, radius)`.
     weight
         "auto", "geodesic", "projected", "chordal", "saturating", "normal", "componentwise" or a
-        `tmsm.weights.Weight`.  "auto" takes the best that the region offers.
+        `tmsm.weights.Weight`.  "auto" takes the best that the region offers: normal-only for caps,
+        hemispheres, balls and half-spaces, componentwise for boxes, saturating for everything else,
+        constant where there is no border.
     outside
         What to do with rows outside the region: "raise" or "drop" (`n_outside_` counts them).
     log_exposure
         Known log detection probability, up to a constant: a function of X (n, D) that returns its
-        values (n,) and gradients (n, D).
+        values (n,) and gradients (n, D), of which the tangent part counts.  The estimate uses the
+        gradients; the values must be finite.
     standard_errors
         Whether `fit` reads the rows a second time for the covariance.
 
@@ -59,6 +64,10 @@ class ScoreMatching(Estimator):
         The weight that was used, all its scales fixed.
     moments_ : Moments
         (A, b, n); those of two parts of a data set can be added.
+    status_ : str
+        How the estimate was found and what to be wary of.
+    n_samples_, n_outside_ : int
+        Rows that were used, and rows outside the region that were dropped.
     goodness_of_fit_ : None
         The single weights leave no equation over to test the model with.
 
@@ -81,15 +90,15 @@ class ScoreMatching(Estimator):
 
     # What was asked for and the sums so far; None outside a stream.
     _stream: tuple[tuple[Any, ...], Moments] | None = None
-    n_outside_: int = 0
+    _n_outside: int = 0
 
     def __init__(
         self,
-        model: Any,
-        region: Any,
-        weight: Any = "auto",
+        model: Model,
+        region: Region,
+        weight: Weight | str = "auto",
         *,
-        outside: str = "raise",
+        outside: Literal["raise", "drop"] = "raise",
         log_exposure: LogExposure | None = None,
         standard_errors: bool = True,
     ) -> None:
@@ -101,7 +110,7 @@ class ScoreMatching(Estimator):
         self.standard_errors = standard_errors
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Estimate the parameters.
+        """Estimate the parameters; what an earlier call found is forgotten.
 
         Parameters
         ----------
@@ -116,12 +125,13 @@ class ScoreMatching(Estimator):
         -------
         self
         """
-        self._fit, self._stream, self.n_outside_ = None, None, 0
+        self._fit, self._stream, self._n_outside = None, None, 0
+        self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
         spec = self._spec(rows)
         moments = accumulate(spec, rows)
         assert moments is not None, "the sample has rows inside"
-        self.n_outside_ = rows.n_outside
+        self._n_outside = rows.n_outside
         try:
             solution = self._solve(moments)
             squares = residual_squares(spec, rows, solution.theta) if self.standard_errors else None
@@ -135,8 +145,9 @@ class ScoreMatching(Estimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows to the estimate; they are not needed again afterwards.
+        """Add rows to the estimate of earlier calls; they are not needed again afterwards.
 
+        A call after `fit` starts over: a stream keeps other sums than `fit` does.
         Scales that come from data, such as a median distance, are fixed by the first call.  The
         errors come from second moments of (A_i, b_i) instead of a second reading; with more than
         20 statistics these are too many, and there are none.
@@ -154,10 +165,12 @@ class ScoreMatching(Estimator):
         -------
         self
         """
+        if getattr(X, "shape", ())[:1] == (0,):
+            return self  # readers of files in chunks end with such a block
         rows = self._rows(X, sample_weight)
         if self._stream is None:
             if self._fit is not None:  # of a call to fit, which this stream does not continue
-                self.n_outside_, self._fit = 0, None
+                self._n_outside, self._fit = 0, None
             moments = self._first_moments(rows)
         else:
             asked, before = self._stream
@@ -169,7 +182,7 @@ class ScoreMatching(Estimator):
             reference = None if before.features is None else before.features.reference
             more = accumulate(before.spec, rows, reference=reference)
             moments = before if more is None else before + more
-        self.n_outside_ += rows.n_outside
+        self._n_outside += rows.n_outside
         if moments is None:
             self._why_not_fitted = rows.describe_absence()
             return self
@@ -206,6 +219,32 @@ class ScoreMatching(Estimator):
         return -moments.objective(fit.theta)
 
     @property
+    def weight_(self) -> Weight:
+        """The weight that was used, all its scales fixed."""
+        return self._fitted_moments.spec.weight
+
+    @property
+    def objective_(self) -> float:
+        """J(θ̂) = θ̂ᵀAθ̂ + 2bᵀθ̂."""
+        return self._fitted_moments.objective(self._fitted.theta)
+
+    @property
+    def moments_(self) -> Moments:
+        """(A, b, n), in the form of the model that ``moments_.spec.model`` names."""
+        return self._fitted_moments
+
+    @property
+    def n_outside_(self) -> int:
+        """Number of rows outside the region that were dropped."""
+        self._fitted  # noqa: B018  raises before a fit
+        return self._n_outside
+
+    @property
+    def _fitted_moments(self) -> Moments:
+        self._fitted  # noqa: B018  raises before a fit
+        return self._moments
+
+    @property
     def goodness_of_fit_(self) -> None:
         """None: the single weights give as many equations as parameters."""
         self._fitted  # noqa: B018  raises before a fit
@@ -222,6 +261,7 @@ class ScoreMatching(Estimator):
                 f"got {type(region).__name__}."
             )
         model.check_manifold(region.manifold)
+        check_flag(self.standard_errors, "standard_errors")
         if self.log_exposure is not None and not callable(self.log_exposure):
             raise InvalidTypeError("log_exposure must be a function of X that returns (value, gradient).")
         return Rows(X, region, sample_weight, self.outside)
@@ -232,6 +272,10 @@ class ScoreMatching(Estimator):
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
         self._extent = float(np.ptp(sample, axis=0).max())
+        if self._extent > 0.0 and not 1e-100 < self._extent < 1e100:
+            raise InvalidInputError(
+                f"The rows extend over {self._extent:.3g}, beyond what can be squared: rescale the columns."
+            )
         weight: Weight = as_weight(self.weight).resolve(rows.region, sample)
         return MomentSpec(self.model.centred(sample), weight, self.log_exposure)
 
@@ -262,7 +306,7 @@ class ScoreMatching(Estimator):
         constraint = moments.spec.model.constraint(self.region.manifold.embedding_dim)
         if moments.n < constraint.n_free:
             raise EstimationError(
-                f"{moments.n} rows cannot determine {constraint.n_free} parameters; "
+                f"{moments.n} row{'s' * (moments.n != 1)} cannot determine {constraint.n_free} parameters; "
                 "use more rows, or fix what is known."
             )
         if not moments.weight_sum > 0.0:
@@ -285,9 +329,19 @@ class ScoreMatching(Estimator):
             ("objective", f"{objective:.6g}"),
             ("condition of A", f"{solution.condition:.3g}"),
         ]
-        if self.n_outside_:
-            facts.append(("dropped", f"{self.n_outside_:,} rows outside the region were dropped"))
-        self._fit = Fit(spec.model, D, params, solution.theta, covariance, moments.n, solution.status, tuple(facts))
-        self.weight_ = spec.weight
-        self.objective_ = objective
-        self.moments_ = moments
+        if spec.log_exposure is not None:
+            facts.append(("exposure", "known, taken into account"))
+        if self._n_outside:
+            facts.append(("dropped", f"{self._n_outside:,} rows outside the region were dropped"))
+        self._fit = Fit(
+            title=f"ScoreMatching: {self.model!r}",
+            model=spec.model,
+            embedding_dim=D,
+            params=params,
+            theta=solution.theta,
+            covariance=covariance,
+            n_samples=moments.n,
+            status=solution.status,
+            facts=tuple(facts),
+        )
+        self._moments = moments

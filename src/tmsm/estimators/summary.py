@@ -1,5 +1,6 @@
 """Plain-text tables."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -35,16 +36,20 @@ def summary_table(
     ]
     rule = "─" * max(len(line) for line in lines)
     label_width = max(len(label) for label, _ in facts)
-    closing = [f"{label.ljust(label_width)}  {text}" for label, text in facts]
-    return "\n".join([title, rule, lines[0].rstrip(), rule, *lines[1:], rule, *closing])
+    closing = [f"{label.ljust(label_width)}  {_shortened(text)}" for label, text in facts]
+    table = [title, rule, lines[0], rule, *lines[1:], rule, *closing]
+    return "\n".join(line.rstrip() for line in table)
 
 
 def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[tuple[str, str, str, str]]:
     vector = np.asarray(value)
-    spread = "" if error is None else f"{_number(error)} rad"
-    interval = "" if half_axes is None else "± " + " × ".join(_number(a) for a in half_axes[:3]) + " rad"
-    if half_axes is not None and len(half_axes) > 3:
-        interval = f"± up to {_number(half_axes[0])} rad"
+    undetermined = half_axes is not None and half_axes[0] >= np.pi
+    spread = "" if error is None else "undetermined" if undetermined else f"{_number(error)} rad"
+    interval = ""
+    if half_axes is not None and not undetermined:
+        interval = "± " + " × ".join(_number(a) for a in half_axes[:3]) + " rad"
+        if len(half_axes) > 3:
+            interval = f"± up to {_number(half_axes[0])} rad"
     shown = ", ".join(f"{x:.4f}" for x in vector[:4]) + (", …" if vector.size > 4 else "")
     rows = [(name, f"({shown})", spread, interval)]
     if vector.size == 3:
@@ -54,7 +59,7 @@ def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[t
             (
                 "  lon, lat",
                 f"({lon:.3f}°, {lat:.3f}°)",
-                "" if error is None else f"{np.degrees(error):.3f}°",
+                "" if error is None or undetermined else f"{np.degrees(error):.3f}°",
                 "",
             )
         )
@@ -77,6 +82,11 @@ def _array_rows(name: str, value: Any, error: Any, interval: Any) -> list[tuple[
             bounds = f"{_number(low)} to {_number(high)}"
         rows.append((label, _number(array[index]), spread, bounds))
     return rows
+
+
+def _shortened(text: str) -> str:
+    """Six digits are enough to read."""
+    return re.sub(r"\d+\.\d{6,}", lambda match: f"{float(match.group()):.6g}", text)
 
 
 def _number(value: Any) -> str:

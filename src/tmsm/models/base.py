@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tmsm.arrays import FloatArray, row_dots, weighted_gram
-from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
 from tmsm.models.constraints import Constraint, Unrestricted
 from tmsm.models.parameters import Field, Parameters
@@ -106,8 +106,16 @@ class Model(ValueObject, ABC):
         raise self._missing("closed-form likelihood; use ScoreMatching")
 
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
-        """N independent draws on the whole manifold, shape (n, D)."""
+        """Independent draws on the whole manifold, shape (n, D)."""
         raise self._missing("sampler")
+
+    def _check_names(self, params: dict[str, Any]) -> None:
+        names = [field.name for field in self.fields]
+        unknown = [name for name in params if name not in names]
+        if unknown:
+            raise InvalidInputError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {names}.")
+        if names[0] not in params:
+            raise InvalidInputError(f"{names[0]} must be given by name: {type(self).__name__} has {names}.")
 
     def _missing(self, what: str) -> InvalidInputError:
         return InvalidInputError(f"{type(self).__name__} has no {what}.")
@@ -166,7 +174,10 @@ class Model(ValueObject, ABC):
         """
         n = check_count(n, "n", at_least=0)
         rng = check_random_state(random_state)
-        self.natural_parameters(**params)  # names and values are checked there
+        self._check_names(params)
+        self.natural_parameters(**params)  # values are checked there
+        if region is not None and not isinstance(region, Region):
+            raise InvalidTypeError(f"region must be a region such as Cap(center, radius); got {type(region).__name__}.")
         if region is None:
             return self.draw(n, rng, **params)
         self.check_manifold(region.manifold)
@@ -184,7 +195,8 @@ class Model(ValueObject, ABC):
             kept.append(inside)
             n_kept += len(inside)
             n_drawn += block
-            if n_kept < n and n_drawn >= _PATIENCE and n * n_drawn > _MAX_DRAWS * max(n_kept, 1):
+            too_slow = n * n_drawn > _MAX_DRAWS * n_kept
+            if n_kept < n and n_drawn >= _PATIENCE and too_slow:
                 raise EstimationError(
                     f"Only {n_kept} of {n_drawn} draws fell inside the region (about "
                     f"{n_kept / n_drawn:.1e} of the distribution's mass is there): {n} rows would take "

@@ -44,9 +44,9 @@ class MultivariateNormal(Model):
 
     fields = (Field("mean"), Field("covariance"))
 
-    def __post_init__(self) -> None:
-        if self.covariance is not None:
-            object.__setattr__(self, "covariance", frozen_array(_check_covariance(self.covariance)))
+    def __init__(self, covariance: ArrayLike | None = None) -> None:
+        known = None if covariance is None else frozen_array(_check_covariance(covariance))
+        object.__setattr__(self, "covariance", known)
 
     def whole_manifold(self, embedding_dim: int) -> Manifold:
         manifold = Euclidean(embedding_dim)
@@ -115,20 +115,19 @@ class MultivariateNormal(Model):
         if self.covariance is None:
             return Unrestricted(p)
         offset = np.zeros(p)
-        offset[embedding_dim:] = np.linalg.inv(self.covariance)[np.triu_indices(embedding_dim)]
+        offset[embedding_dim:] = _inverse(self.covariance)[np.triu_indices(embedding_dim)]
         return AffineSubspace(offset, np.eye(p)[:, :embedding_dim])
 
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
         precision = _precision(theta, embedding_dim)
-        lowest = float(np.linalg.eigvalsh(precision)[0])
-        if not lowest > 0.0:
+        if not (np.diag(precision) > 0.0).all() or not (lowest := _lowest(precision)) > 0.0:
+            lowest = float(np.linalg.eigvalsh(precision)[0])
             raise EstimationError(
                 f"The estimated precision matrix is not positive definite (smallest eigenvalue {lowest:.3g}): "
                 "inside this region the rows do not show the curvature of a normal density. "
                 "Use more rows, a known covariance, or another model."
             )
-        covariance = np.linalg.inv(precision) if self.covariance is None else np.array(self.covariance)
-        covariance = 0.5 * (covariance + covariance.T)
+        covariance = _inverse(precision) if self.covariance is None else np.array(self.covariance)
         return Parameters(mean=covariance @ theta[:embedding_dim], covariance=covariance)
 
     def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
@@ -149,10 +148,16 @@ class MultivariateNormal(Model):
         self, *, mean: ArrayLike, covariance: ArrayLike | None = None
     ) -> FloatArray:
         mu, sigma = self._mean_and_covariance(mean, covariance)
-        precision = np.linalg.inv(sigma)
+        precision = _inverse(sigma)
         return np.concatenate([precision @ mu, precision[np.triu_indices(mu.size)]])
 
     def centred(self, X: FloatArray) -> Model:
+        extent = np.ptp(X, axis=0)
+        if extent.min() > 0.0 and extent.max() > 1e7 * extent.min():
+            raise InvalidInputError(
+                f"The columns of X extend over {extent.min():.3g} to {extent.max():.3g}: too unequal for squares of "
+                "the one to be seen beside the other. Bring them to similar units."
+            )
         return Translated(self, X.mean(axis=0))
 
     def translation(self, origin: FloatArray) -> FloatArray:
@@ -176,8 +181,7 @@ class MultivariateNormal(Model):
         second = np.empty((d, d))
         second[i, j] = second[j, i] = -mean[d:] / _multiplicity(i, j)
         sigma = second - np.outer(mu, mu)
-        scale = np.sqrt(np.maximum(np.diag(sigma), np.finfo(float).tiny))
-        if not np.linalg.eigvalsh(sigma / np.outer(scale, scale))[0] > 1e-12:
+        if not (np.diag(sigma) > 0.0).all() or not _lowest(sigma) > 1e-12:
             raise EstimationError("The sample covariance is singular: all rows are identical or lie in a plane.")
         return self.natural_parameters(mean=mu, covariance=sigma)
 
@@ -218,6 +222,8 @@ class MultivariateNormal(Model):
             sigma = self.covariance
         else:
             sigma = _check_covariance(covariance)
+            if self.covariance is not None and not np.array_equal(sigma, self.covariance):
+                raise InvalidInputError("covariance is known to this model, and another one was given.")
         if len(sigma) != mu.size:
             raise InvalidInputError(f"mean has {mu.size} entries, covariance {len(sigma)} rows.")
         return mu, sigma
@@ -235,13 +241,32 @@ def _precision(theta: FloatArray, d: int) -> FloatArray:
     return precision
 
 
+def _scale(matrix: FloatArray) -> FloatArray:
+    """1/sqrt of the diagonal, outer product: columns in different units lose no digits to each other."""
+    scale = 1.0 / np.sqrt(np.diag(matrix))
+    return np.outer(scale, scale)
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    scale = _scale(matrix)
+    inverse: FloatArray = np.linalg.inv(matrix * scale) * scale
+    return 0.5 * (inverse + inverse.T)
+
+
+def _lowest(matrix: FloatArray) -> float:
+    """Smallest eigenvalue after scaling the diagonal to one."""
+    return float(np.linalg.eigvalsh(matrix * _scale(matrix))[0])
+
+
 def _check_covariance(values: ArrayLike) -> FloatArray:
     sigma = as_float_array(values, "covariance")
-    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.isfinite(sigma).all():
-        raise InvalidInputError(f"covariance must be a finite square matrix; got shape {sigma.shape}.")
+    if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1]:
+        raise InvalidInputError(f"covariance must be a square matrix; got shape {sigma.shape}.")
+    if not np.isfinite(sigma).all():
+        raise InvalidInputError("covariance must be finite; it has NaN or infinite entries.")
     if not np.allclose(sigma, sigma.T, rtol=1e-10, atol=0.0):
         raise InvalidInputError("covariance must be symmetric.")
-    lowest = float(np.linalg.eigvalsh(sigma)[0])
-    if not lowest > 0.0:
+    if not (np.diag(sigma) > 0.0).all() or not _lowest(sigma) > 0.0:
+        lowest = float(np.linalg.eigvalsh(sigma)[0])
         raise InvalidInputError(f"covariance must be positive definite; its smallest eigenvalue is {lowest:.6g}.")
     return 0.5 * (sigma + sigma.T)

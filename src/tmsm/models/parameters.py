@@ -14,10 +14,12 @@ class Field:
     """One named parameter of a model and what kind of quantity it is.
 
     An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle.
+    Intervals do not go below ``lowest``.
     """
 
     name: str
     kind: Literal["array", "direction"] = "array"
+    lowest: float = -np.inf
 
 
 class Parameters(Mapping[str, Any]):
@@ -39,7 +41,7 @@ class Parameters(Mapping[str, Any]):
     _values: dict[str, Any]
 
     def __init__(self, **values: Any) -> None:
-        object.__setattr__(self, "_values", values)
+        object.__setattr__(self, "_values", {name: _frozen(value) for name, value in values.items()})
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -76,6 +78,13 @@ class Parameters(Mapping[str, Any]):
 
     def __repr__(self) -> str:
         return f"Parameters({', '.join(f'{name}={_readable(value)}' for name, value in self.items())})"
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.copy()
+        value.flags.writeable = False
+    return value
 
 
 def _readable(value: Any) -> str:

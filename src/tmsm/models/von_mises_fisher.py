@@ -42,7 +42,7 @@ class VonMisesFisher(Model):
 
     concentration: float | None = None
 
-    fields = (Field("mean_direction", "direction"), Field("concentration"))
+    fields = (Field("mean_direction", "direction"), Field("concentration", lowest=0.0))
 
     def __post_init__(self) -> None:
         if self.concentration is not None:
@@ -131,7 +131,7 @@ class VonMisesFisher(Model):
 
     def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
         resultant = float(np.linalg.norm(mean))
-        if resultant == 0.0:
+        if resultant < 1e-12:
             raise EstimationError("The mean of the rows is zero, so there is no mean direction.")
         if self.concentration is not None:
             return mean / resultant * self.concentration
@@ -168,7 +168,12 @@ class VonMisesFisher(Model):
             if self.concentration is None:
                 raise InvalidInputError("concentration must be given: this model does not know it.")
             return self.concentration
-        return check_number(concentration, "concentration", above=0.0)
+        concentration = check_number(concentration, "concentration", above=0.0)
+        if self.concentration not in (None, concentration):
+            raise InvalidInputError(
+                f"concentration is known to this model as {self.concentration:.6g}; got {concentration:.6g}."
+            )
+        return concentration
 
 
 def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:

@@ -46,7 +46,7 @@ class Region(ValueObject, ABC):
         Unsigned, shapes (n,) and (n, D); the gradient's entry ``axis`` is zero.
         """
         raise InvalidInputError(
-            f"The projected distance is not defined for {type(self).__name__}. Use the metric 'geodesic' or 'chordal'."
+            f"The projected distance is not defined for {type(self).__name__}. Use 'geodesic' or 'chordal' instead."
         )
 
     def distance_in(self, X: FloatArray, metric: str, axis: int | None = None) -> tuple[FloatArray, FloatArray]:

@@ -7,11 +7,11 @@ from typing import final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, row_norms, safe_divide, safe_inverse
+from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide, safe_inverse
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.base import AxisAligned, Region, SmoothBorder
-from tmsm.validation import as_float_array, as_rows, check_number, check_vector
+from tmsm.validation import check_number, check_vector
 from tmsm.values import frozen_array
 
 __all__ = ["Ball", "Box", "HalfSpace", "Polygon"]
@@ -38,9 +38,9 @@ class Box(Region, AxisAligned):
     lower: FloatArray
     upper: FloatArray
 
-    def __post_init__(self) -> None:
-        lower = check_vector(self.lower, "lower", finite=False)
-        upper = check_vector(self.upper, "upper", finite=False)
+    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
+        lower = check_vector(lower, "lower", finite=False)
+        upper = check_vector(upper, "upper", finite=False)
         if lower.shape != upper.shape:
             raise InvalidInputError(f"lower and upper must have the same length; got {lower.size} and {upper.size}.")
         bad = ~(lower < upper)
@@ -104,9 +104,9 @@ class Ball(SmoothBorder, Region):
     center: FloatArray
     radius: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "center", frozen_array(check_vector(self.center, "center")))
-        object.__setattr__(self, "radius", check_number(self.radius, "radius", above=0.0))
+    def __init__(self, center: ArrayLike, radius: float) -> None:
+        object.__setattr__(self, "center", frozen_array(check_vector(center, "center")))
+        object.__setattr__(self, "radius", check_number(radius, "radius", above=0.0))
 
     @property
     def manifold(self) -> Manifold:
@@ -146,12 +146,12 @@ class HalfSpace(SmoothBorder, Region):
     normal: FloatArray
     offset: float
 
-    def __post_init__(self) -> None:
-        normal = check_vector(self.normal, "normal")
+    def __init__(self, normal: ArrayLike, offset: float) -> None:
+        normal = check_vector(normal, "normal")
         if not normal.any():
             raise InvalidInputError("normal must not be the zero vector.")
         object.__setattr__(self, "normal", frozen_array(normal))
-        object.__setattr__(self, "offset", check_number(self.offset, "offset"))
+        object.__setattr__(self, "offset", check_number(offset, "offset"))
 
     @property
     def manifold(self) -> Manifold:
@@ -191,9 +191,8 @@ class Polygon(Region):
 
     vertices: FloatArray
 
-    def __post_init__(self) -> None:
-        vertices = as_float_array(as_rows(self.vertices, "vertices", 2), "vertices")
-        Euclidean(2).check_points(vertices, "vertices")
+    def __init__(self, vertices: ArrayLike) -> None:
+        vertices = Euclidean(2).check_points(vertices, "vertices")
         if len(vertices) > 1 and (vertices[0] == vertices[-1]).all():
             vertices = vertices[:-1]
         if len(np.unique(vertices, axis=0)) < 3:
@@ -205,7 +204,7 @@ class Polygon(Region):
             raise InvalidInputError(
                 f"vertices has a repeated vertex (vertex {int(np.argmax(repeated))}); drop one of the two."
             )
-        _check_simple(vertices)
+        check_simple(vertices)
         object.__setattr__(self, "vertices", frozen_array(vertices))
 
     @property
@@ -258,7 +257,7 @@ def _side(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
     return np.sign((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]))
 
 
-def _check_simple(vertices: FloatArray) -> None:
+def check_simple(vertices: FloatArray) -> None:
     m = len(vertices)
     starts, ends = vertices, np.roll(vertices, -1, axis=0)
     before, after = starts - np.roll(starts, 1, axis=0), ends - starts

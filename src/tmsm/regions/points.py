@@ -69,6 +69,8 @@ class BorderPoints(Region):
             raise InvalidTypeError(
                 f"contains must be a function of X that returns booleans; got {type(contains).__name__}."
             )
+        if manifold is not None and not isinstance(manifold, Manifold):
+            raise InvalidTypeError(f"manifold must be one, such as Sphere(2); got {type(manifold).__name__}.")
         if manifold is None:
             width = rows.shape[1]
             on_sphere = width > 1 and bool(Sphere(width - 1).contains(rows).all())

@@ -63,7 +63,7 @@ class Cap(SmoothBorder, Region):
         d = np.arctan2(sine, cosine)
         np.subtract(self.radius, d, out=d)
         inverse_sine = safe_inverse(sine)
-        if sine.min() < 1e-15:
+        if len(sine) and sine.min() < 1e-15:
             inward[sine < 1e-15] = 0.0  # the centre and its antipode: P c is rounding noise
         inward *= inverse_sine[:, None]
         cosine *= inverse_sine
