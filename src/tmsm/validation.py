@@ -52,10 +52,8 @@ def as_rows(
         if mask.any():
             raise InvalidInputError(f"{name} has {int(mask.sum())} masked entries. Drop those rows first.")
         values = np.asarray(values)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "fiu":
-        array = values
-    else:
-        array = as_float_array(values, name)
+    numeric = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
+    array = values if numeric else as_float_array(values, name)
     if array.ndim != 2:
         hint = ""
         if array.ndim == 1:
