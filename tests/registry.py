@@ -58,7 +58,31 @@ _cap = tmsm.Cap(unit(1, -2, 0.5), 0.9)
 _wide = tmsm.Cap(unit(0.3, 0.2, -1), 2.2)
 _star = [[0, 0], [3, 0.4], [1.2, 1.1], [2.5, 3], [0.8, 2], [-1, 2.6], [-0.4, 1]]
 
+
+def star(m: int, seed: int, radius: float = 0.6, rough: float = 0.12) -> np.ndarray:
+    """A ring of m vertices round (1, 0, 0) whose radius is a rough random function of the angle."""
+    rng = np.random.default_rng(seed)
+    turn = np.linspace(0.0, 2 * np.pi, m, endpoint=False)
+    waves = range(1, max(2, m // 4))
+    noise = sum(rng.normal() / k * np.cos(k * turn + rng.uniform(0, 7)) for k in waves)
+    r = radius + rough * noise / np.abs(noise).max()
+    return np.column_stack([np.cos(r), np.sin(r) * np.cos(turn), np.sin(r) * np.sin(turn)])
+
+
+_polygon = tmsm.SphericalPolygon([star(60, 1), star(15, 2, 0.3, 0.05), star(7, 3, 0.1, 0.02)])
+
 REGIONS: list[Case] = [
+    Case("octant", tmsm.SphericalPolygon([np.eye(3)]), projected=True),
+    Case("polygon with hole and island", _polygon, projected=True),
+    Case("polygon beyond a hemisphere", tmsm.SphericalPolygon([star(40, 4)], inside=[-1, 0, 0]), projected=True),
+    Case("polygon without a cap", _polygon & ~tmsm.Cap(unit(1, 0.5, 0), 0.1), projected=True),
+    Case("lon/lat box", tmsm.LonLatBox(-100, -20, 30, 70), projected=True),
+    Case("box across the antimeridian", tmsm.LonLatBox(150, -40, -120, 20), projected=True),
+    Case("box at a pole", tmsm.LonLatBox(-60, 10, 80, 90), projected=True),
+    Case("band", tmsm.LonLatBox(-180, -30, 180, 50), projected=True),
+    Case("lune", tmsm.LonLatBox(10, -90, 100, 90), projected=True),
+    Case("wide box", tmsm.LonLatBox(-100, -40, 200, 70), projected=True),
+    Case("sky mask", tmsm.HealpixMask(2, np.r_[0:9, 12, 20:30], tolerance=1e-4), projected=True),
     Case("cap", _cap, projected=True),
     Case("wide cap", _wide, projected=True),
     Case("cap on an axis", tmsm.Cap([0.0, 1.0, 0.0], 0.7), projected=True),

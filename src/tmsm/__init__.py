@@ -11,8 +11,11 @@ from tmsm.regions import (
     Cap,
     Everywhere,
     HalfSpace,
+    HealpixMask,
     Hemisphere,
+    LonLatBox,
     Polygon,
+    SphericalPolygon,
 )
 from tmsm.weights import Projected
 
@@ -24,13 +27,16 @@ __all__ = [
     "Euclidean",
     "Everywhere",
     "HalfSpace",
+    "HealpixMask",
     "Hemisphere",
+    "LonLatBox",
     "MultivariateNormal",
     "NaiveMLE",
     "Polygon",
     "Projected",
     "ScoreMatching",
     "Sphere",
+    "SphericalPolygon",
     "VonMisesFisher",
     "colatlon_to_xyz",
     "lonlat_to_xyz",

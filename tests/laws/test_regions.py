@@ -53,9 +53,12 @@ def test_gradients_agree_with_finite_differences(case):
         d, gradient = case.region.border_distance(X, metric, axis)
         ahead, _ = case.region.border_distance(walk(manifold, X, V, h), metric, axis)
         behind, _ = case.region.border_distance(walk(manifold, X, V, -h), metric, axis)
-        smooth = np.abs(ahead - 2 * d + behind) < 1e-10  # a kink within h shows as a second difference
-        assert smooth.mean() > 0.97
-        np.testing.assert_allclose((ahead - behind)[smooth] / (2 * h), (gradient * V).sum(1)[smooth], atol=2e-6)
+        # A kink within h shows as a second difference, and moves the slope by no more than it over 2h.
+        kink = np.abs(ahead - 2 * d + behind) / (2 * h)
+        assert (kink < 1e-3).mean() > 0.97
+        smooth = kink < 1e-3
+        error = np.abs((ahead - behind) / (2 * h) - (gradient * V).sum(1))
+        assert (error <= 2e-6 + 1.01 * kink)[smooth].all()
 
 
 @CASES
@@ -117,7 +120,7 @@ def test_regions_are_values(case):
     assert hash(region) == hash(pickle.loads(pickle.dumps(region)))
     assert copy.deepcopy(region) is region
     assert region != tmsm.Cap([0.0, 1.0], 0.123)
-    if "Points" not in repr(region) and "inf" not in repr(region):
+    if "<" not in repr(region) and "inf" not in repr(region):  # long ones are abbreviated
         assert eval(repr(region), vars(tmsm) | vars(tmsm.regions)) == region
     with pytest.raises(AttributeError):
         region.radius = 3.0

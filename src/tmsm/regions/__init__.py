@@ -3,7 +3,10 @@
 from tmsm.regions.base import AxisAligned, BorderView, Region, SmoothBorder
 from tmsm.regions.combinations import Complement, Everywhere, Intersection, Union
 from tmsm.regions.flat import Ball, Box, HalfSpace, Polygon
+from tmsm.regions.healpix import HealpixMask
+from tmsm.regions.lonlat_box import LonLatBox
 from tmsm.regions.points import BorderPoints
+from tmsm.regions.polygons import SphericalPolygon
 from tmsm.regions.spherical import Cap, Hemisphere
 
 __all__ = [
@@ -16,10 +19,13 @@ __all__ = [
     "Complement",
     "Everywhere",
     "HalfSpace",
+    "HealpixMask",
     "Hemisphere",
     "Intersection",
+    "LonLatBox",
     "Polygon",
     "Region",
     "SmoothBorder",
+    "SphericalPolygon",
     "Union",
 ]

@@ -1,0 +1,378 @@
+"""Nearest point on many great-circle arcs: an exact bounding-volume tree, compiled when first used.
+
+Arcs are directed, with the inside on their left, so that the sign comes with the nearest point.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numba
+import numpy as np
+
+from tmsm.arrays import FloatArray
+
+__all__ = ["ArcTree"]
+
+_LEAF = 4
+_ROWS_PER_THREAD = 20_000
+_THREADS: int | None = None  # all cores; benchmarks set it to one
+_COLUMNS = 21
+
+
+@dataclass(frozen=True)
+class ArcTree:
+    """Arcs sorted into a balanced binary tree of boxes in R³.
+
+    Attributes
+    ----------
+    boxes
+        Lower and upper corners of each node, shape (2^k − 1, 6), in heap order.
+    arcs
+        For each arc: start a, end b, unit normal n, n × a, b × n, and the sum of the unit normals of
+        the arcs that meet at a and at b, shape (m, 21).
+    """
+
+    boxes: FloatArray
+    arcs: FloatArray
+    first: Any
+    order: Any
+
+    @staticmethod
+    def build(starts: FloatArray, ends: FloatArray, previous: Any, following: Any) -> ArcTree:
+        """From directed arcs (m, 3) and the indices of the arcs before and after each, shape (m,)."""
+        m = len(starts)
+        # (a − b) × (a + b) = 2 a × b without the loss of digits on short arcs.
+        normal = np.cross(starts - ends, starts + ends)
+        normal /= np.linalg.norm(normal, axis=1)[:, None]
+        arcs = np.empty((m, _COLUMNS))
+        arcs[:, 0:3], arcs[:, 3:6], arcs[:, 6:9] = starts, ends, normal
+        arcs[:, 9:12] = np.cross(normal, starts)
+        arcs[:, 12:15] = np.cross(ends, normal)
+        arcs[:, 15:18] = normal[previous] + normal
+        arcs[:, 18:21] = normal + normal[following]
+        _settle_touching(arcs)
+        # An arc bulges from its chord by the sagitta, at most.
+        half = 0.5 * np.linalg.norm(ends - starts, axis=1)
+        bulge = (half**2 / (1.0 + np.sqrt(np.maximum(1.0 - half**2, 0.0))) + 1e-15)[:, None]
+        low, high = np.minimum(starts, ends) - bulge, np.maximum(starts, ends) + bulge
+        depth = max(0, math.ceil(math.log2(max(m, 1) / _LEAF)))
+        order = np.arange(m)
+        first = np.zeros(2**depth + 1, dtype=np.int64)
+        _sort(0.5 * (low + high), order, first, depth)
+        boxes = _boxes(low[order], high[order], first, depth)
+        return ArcTree(boxes, np.ascontiguousarray(arcs[order]), first, order)
+
+    def query(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Signed distance (n,) and unit tangent gradient (n, 3)."""
+        rows = np.ascontiguousarray(X)
+        d, gradient = np.empty(len(rows)), np.empty((len(rows), 3))
+
+        def part(piece: slice) -> None:
+            _query(self.boxes, self.arcs, self.first, rows[piece], d[piece], gradient[piece])
+
+        _in_threads(part, len(rows))
+        return d, gradient
+
+    def query_projected(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+        """Distance (n,) to the arcs' projections along an axis, and its gradient in that plane (n, 3)."""
+        rows = np.ascontiguousarray(X)
+        d, gradient = np.empty(len(rows)), np.zeros((len(rows), 3))
+
+        def part(piece: slice) -> None:
+            _query_projected(self.boxes, self.arcs, self.first, rows[piece], axis, d[piece], gradient[piece])
+
+        _in_threads(part, len(rows))
+        return d, gradient
+
+    def crossing(self) -> tuple[int, int] | None:
+        """The indices of two arcs that cross, if any do; arcs may share an end."""
+        i, j = _crossing(self.boxes, self.arcs, self.first)
+        return None if i < 0 else tuple(sorted((int(self.order[i]), int(self.order[j]))))  # type: ignore[return-value]
+
+
+def _in_threads(work: Callable[[slice], None], n: int) -> None:
+    """Call ``work`` on slices that cover n rows; the compiled loops do not hold the interpreter."""
+    threads = min(_THREADS or os.cpu_count() or 1, n // _ROWS_PER_THREAD)
+    if threads < 2:
+        work(slice(None))
+        return
+    edges = np.linspace(0, n, threads + 1).astype(int)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, [slice(a, b) for a, b in pairwise(edges)]))
+
+
+def _settle_touching(arcs: FloatArray) -> None:
+    """Where more than two arcs meet, decide the side by the two that bound the widest gap.
+
+    A point that has such a vertex for its nearest lies in a gap of more than half a turn, and there is
+    at most one.
+    """
+    _, index, counts = np.unique(np.round(arcs[:, 0:3], 11) + 0.0, axis=0, return_inverse=True, return_counts=True)
+    index = index.ravel()
+    for vertex in np.flatnonzero(counts > 1):
+        outgoing = np.flatnonzero(index == vertex)
+        v = arcs[outgoing[0], 0:3]
+        incoming = np.flatnonzero(np.abs(arcs[:, 3:6] - v).max(axis=1) < 1e-10)
+        directions = np.vstack([arcs[outgoing, 9:12], arcs[incoming, 12:15]])
+        normals = np.vstack([arcs[outgoing, 6:9], arcs[incoming, 6:9]])
+        east = directions[0]
+        angle = np.arctan2(directions @ np.cross(v, east), directions @ east)
+        order = np.argsort(angle)
+        gaps = np.diff(angle[order], append=angle[order[0]] + 2 * np.pi)
+        k = int(np.argmax(gaps))
+        side = normals[order[k]] + normals[order[(k + 1) % len(order)]]
+        arcs[outgoing, 15:18] = side
+        arcs[incoming, 18:21] = side
+
+
+@numba.njit(cache=True)
+def _sort(middle, order, first, depth):  # type: ignore[no-untyped-def]
+    """Split the arcs in halves, level by level, along the longest side of each part."""
+    m = len(order)
+    first[0], first[1] = 0, m
+    for level in range(depth):
+        parts = 2**level
+        for k in range(parts - 1, -1, -1):
+            start, end = first[k], first[k + 1]
+            axis, longest = 0, -1.0
+            for j in range(3):
+                low, high = np.inf, -np.inf
+                for i in range(start, end):
+                    value = middle[order[i], j]
+                    low, high = min(low, value), max(high, value)
+                if high - low > longest:
+                    axis, longest = j, high - low
+            part = order[start:end].copy()
+            order[start:end] = part[np.argsort(middle[part, axis])]
+            # Make room: part k becomes parts 2k and 2k + 1.
+            first[2 * k + 2], first[2 * k + 1] = end, (start + end) // 2
+            first[2 * k] = start
+
+
+@numba.njit(cache=True)
+def _boxes(low, high, first, depth):  # type: ignore[no-untyped-def]
+    leaves = 2**depth
+    boxes = np.empty((2 * leaves - 1, 6))
+    for k in range(leaves):
+        box = boxes[leaves - 1 + k]
+        box[:3], box[3:] = np.inf, -np.inf
+        for i in range(first[k], first[k + 1]):
+            for j in range(3):
+                box[j], box[3 + j] = min(box[j], low[i, j]), max(box[3 + j], high[i, j])
+    for node in range(leaves - 2, -1, -1):
+        for j in range(3):
+            boxes[node, j] = min(boxes[2 * node + 1, j], boxes[2 * node + 2, j])
+            boxes[node, 3 + j] = max(boxes[2 * node + 1, 3 + j], boxes[2 * node + 2, 3 + j])
+    return boxes
+
+
+@numba.njit(cache=True, inline="always")
+def _gap(box, x, y, z):  # type: ignore[no-untyped-def]
+    """Squared distance from a point to a box."""
+    u = max(box[0] - x, 0.0, x - box[3])
+    v = max(box[1] - y, 0.0, y - box[4])
+    w = max(box[2] - z, 0.0, z - box[5])
+    return u * u + v * v + w * w
+
+
+@numba.njit(cache=True, nogil=True)
+def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untyped-def]
+    leaves = len(first) - 1
+    stack = np.empty(64, dtype=np.int64)
+    bounds = np.empty(64)
+    for row in range(len(X)):
+        x, y, z = X[row, 0], X[row, 1], X[row, 2]
+        best, nearest, where = np.inf, 0, 0
+        stack[0], bounds[0] = 0, _gap(boxes[0], x, y, z)
+        top = 1
+        while top > 0:
+            top -= 1
+            if bounds[top] >= best:
+                continue
+            node = stack[top]
+            while node < leaves - 1:
+                left, right = 2 * node + 1, 2 * node + 2
+                near, far = _gap(boxes[left], x, y, z), _gap(boxes[right], x, y, z)
+                if near > far:
+                    near, far, left, right = far, near, right, left
+                if far < best:
+                    stack[top], bounds[top] = right, far
+                    top += 1
+                node = left
+                if near >= best:
+                    node = -1
+                    break
+            if node < 0:
+                continue
+            leaf = node - (leaves - 1)
+            for i in range(first[leaf], first[leaf + 1]):
+                arc = arcs[i]
+                # Beyond the start or the end the nearest point is that end.
+                if x * arc[9] + y * arc[10] + z * arc[11] < 0.0 or x * arc[12] + y * arc[13] + z * arc[14] < 0.0:
+                    to_start = (x - arc[0]) ** 2 + (y - arc[1]) ** 2 + (z - arc[2]) ** 2
+                    to_end = (x - arc[3]) ** 2 + (y - arc[4]) ** 2 + (z - arc[5]) ** 2
+                    if to_start <= to_end:
+                        squared, kind = to_start, 1
+                    else:
+                        squared, kind = to_end, 2
+                else:
+                    height = x * arc[6] + y * arc[7] + z * arc[8]
+                    u, v, w = x - height * arc[6], y - height * arc[7], z - height * arc[8]
+                    length = math.sqrt(u * u + v * v + w * w)
+                    squared, kind = height * height + (1.0 - length) ** 2, 0
+                if squared < best:
+                    best, nearest, where = squared, i, kind
+        arc = arcs[nearest]
+        if where == 0:
+            # Beside the arc: d = asin(x·n), and the gradient is the tangent part of n.
+            height = x * arc[6] + y * arc[7] + z * arc[8]
+            u, v, w = arc[6] - height * x, arc[7] - height * y, arc[8] - height * z
+            length = math.sqrt(u * u + v * v + w * w)
+            distance[row] = math.atan2(height, length)
+        else:
+            k = 0 if where == 1 else 3
+            j = 15 if where == 1 else 18
+            a, b, c = arc[k], arc[k + 1], arc[k + 2]
+            side = x * arc[j] + y * arc[j + 1] + z * arc[j + 2]
+            sign = 1.0 if side > 0.0 else -1.0
+            summed = math.sqrt((x + a) ** 2 + (y + b) ** 2 + (z + c) ** 2)
+            distance[row] = sign * 2.0 * math.atan2(math.sqrt(best), summed)
+            dot = x * a + y * b + z * c
+            u, v, w = sign * (x * dot - a), sign * (y * dot - b), sign * (z * dot - c)
+            # Next to the vertex that difference is mostly rounding: make it tangent once more.
+            dot = u * x + v * y + w * z
+            u, v, w = u - dot * x, v - dot * y, w - dot * z
+            length = math.sqrt(u * u + v * v + w * w)
+            if length < 1e-14:  # at the vertex, or at its antipode: the mean of the two normals
+                u, v, w = arc[j], arc[j + 1], arc[j + 2]
+                dot = u * x + v * y + w * z
+                u, v, w = u - dot * x, v - dot * y, w - dot * z
+                length = math.sqrt(u * u + v * v + w * w)
+        length = max(length, 1e-300)
+        gradient[row, 0], gradient[row, 1], gradient[row, 2] = u / length, v / length, w / length
+
+
+@numba.njit(cache=True, nogil=True)
+def _query_projected(boxes, arcs, first, X, axis, distance, gradient):  # type: ignore[no-untyped-def]
+    leaves = len(first) - 1
+    p, q = (axis + 1) % 3, (axis + 2) % 3
+    stack = np.empty(64, dtype=np.int64)
+    for row in range(len(X)):
+        x, y = X[row, p], X[row, q]
+        best, best_u, best_v = np.inf, 0.0, 0.0
+        stack[0] = 0
+        top = 1
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            box = boxes[node]
+            u = max(box[p] - x, 0.0, x - box[3 + p])
+            v = max(box[q] - y, 0.0, y - box[3 + q])
+            if u * u + v * v >= best:
+                continue
+            if node < leaves - 1:
+                left, right = 2 * node + 1, 2 * node + 2
+                # The nearer child last, so that it comes off the stack first.
+                du = max(boxes[left, p] - x, 0.0, x - boxes[left, 3 + p])
+                dv = max(boxes[left, q] - y, 0.0, y - boxes[left, 3 + q])
+                eu = max(boxes[right, p] - x, 0.0, x - boxes[right, 3 + p])
+                ev = max(boxes[right, q] - y, 0.0, y - boxes[right, 3 + q])
+                if du * du + dv * dv < eu * eu + ev * ev:
+                    stack[top], stack[top + 1] = right, left
+                else:
+                    stack[top], stack[top + 1] = left, right
+                top += 2
+                continue
+            leaf = node - (leaves - 1)
+            for i in range(first[leaf], first[leaf + 1]):
+                arc = arcs[i]
+                u, v = _foot(arc, p, q, x, y)
+                squared = u * u + v * v
+                if squared < best:
+                    best, best_u, best_v = squared, u, v
+        length = math.sqrt(best)
+        distance[row] = length
+        if length > 0.0:
+            gradient[row, p], gradient[row, q] = best_u / length, best_v / length
+
+
+@numba.njit(cache=True)
+def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
+    """From the nearest point on the projection of an arc (an ellipse's) to the point (x, y)."""
+    # The arc is cos(t) a + sin(t) c with c = n × a, 0 <= t <= angle.
+    angle = math.atan2(
+        arc[3] * arc[9] + arc[4] * arc[10] + arc[5] * arc[11], arc[0] * arc[3] + arc[1] * arc[4] + arc[2] * arc[5]
+    )
+    ax, ay, cx, cy = arc[p], arc[q], arc[9 + p], arc[9 + q]
+    ex, ey = arc[3 + p] - ax, arc[3 + q] - ay
+    squared = ex * ex + ey * ey
+    t = 0.5
+    if squared > 0.0:
+        t = ((x - ax) * ex + (y - ay) * ey) / squared
+    t = min(max(t, 0.0), 1.0) * angle
+    for _ in range(20):
+        s, c = math.sin(t), math.cos(t)
+        gx, gy = c * ax + s * cx, c * ay + s * cy  # the point
+        hx, hy = -s * ax + c * cx, -s * ay + c * cy  # its velocity; its acceleration is −point
+        slope = (gx - x) * hx + (gy - y) * hy
+        bend = hx * hx + hy * hy - (gx - x) * gx - (gy - y) * gy
+        step = -slope / bend if bend > 1e-300 else (-math.copysign(angle, slope))
+        new = min(max(t + step, 0.0), angle)
+        if abs(new - t) <= 1e-16:
+            t = new
+            break
+        t = new
+    s, c = math.sin(t), math.cos(t)
+    u, v = x - (c * ax + s * cx), y - (c * ay + s * cy)
+    # The ends, in case the search stopped at a wrong one.
+    for k in (0, 3):
+        du, dv = x - arc[k + p], y - arc[k + q]
+        if du * du + dv * dv < u * u + v * v:
+            u, v = du, dv
+    return u, v
+
+
+@numba.njit(cache=True)
+def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
+    leaves = len(first) - 1
+    stack = np.empty(64, dtype=np.int64)
+    for i in range(len(arcs)):
+        a, b, n = arcs[i, 0:3], arcs[i, 3:6], arcs[i, 6:9]
+        half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+        bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
+        stack[0] = 0
+        top = 1
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            apart = False
+            for j in range(3):
+                if min(a[j], b[j]) - bulge > boxes[node, 3 + j] or max(a[j], b[j]) + bulge < boxes[node, j]:
+                    apart = True
+            if apart:
+                continue
+            if node < leaves - 1:
+                stack[top], stack[top + 1] = 2 * node + 1, 2 * node + 2
+                top += 2
+                continue
+            leaf = node - (leaves - 1)
+            for k in range(max(first[leaf], i + 1), first[leaf + 1]):
+                c, d, m = arcs[k, 0:3], arcs[k, 3:6], arcs[k, 6:9]
+                # All four the same sign: the arcs cross; an end on the other arc gives a zero.
+                s1 = -(n[0] * c[0] + n[1] * c[1] + n[2] * c[2])
+                s2 = n[0] * d[0] + n[1] * d[1] + n[2] * d[2]
+                s3 = -(m[0] * b[0] + m[1] * b[1] + m[2] * b[2])
+                s4 = m[0] * a[0] + m[1] * a[1] + m[2] * a[2]
+                tiny = 1e-14
+                if (s1 > tiny and s2 > tiny and s3 > tiny and s4 > tiny) or (
+                    s1 < -tiny and s2 < -tiny and s3 < -tiny and s4 < -tiny
+                ):
+                    return i, k
+    return -1, -1

@@ -1,0 +1,261 @@
+"""GeoJSON and shapely geometries to rings of unit vectors, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
+from tmsm.errors import InvalidInputError, InvalidTypeError
+from tmsm.regions.outlines import collapse, left_area, split_lonlat_ring
+from tmsm.validation import as_float_array
+
+__all__ = ["geojson_polygons", "geometry_polygons", "polygons_to_rings", "rings_to_geojson"]
+
+# One polygon: its outer ring and its holes, each (m, 2) in degrees, not closed.
+LonLatPolygon = list[FloatArray]
+
+
+def geojson_polygons(source: Any) -> list[LonLatPolygon]:
+    """All polygons in a GeoJSON file (its path), text or mapping."""
+    return _checked(list(_walk(_load(source))))
+
+
+def geometry_polygons(geometry: Any) -> list[LonLatPolygon]:
+    """All polygons in a shapely geometry, GeoSeries or GeoDataFrame."""
+    if hasattr(geometry, "geometry") and hasattr(geometry, "crs"):  # geopandas, which is not imported here
+        if geometry.crs is None:
+            raise InvalidInputError(
+                "The geometry has no coordinate reference system. If it is in degrees, say so: .set_crs('EPSG:4326')."
+            )
+        series = geometry.geometry
+        if not (series.crs.is_geographic and series.crs.to_epsg() == 4326):
+            series = series.to_crs("EPSG:4326")
+        shapes = list(series)
+    else:
+        shapes = [geometry]
+    found: list[LonLatPolygon] = []
+    for shape in shapes:
+        if shape is None or not hasattr(shape, "__geo_interface__"):
+            raise InvalidTypeError(
+                f"from_geometry takes a shapely geometry, a GeoSeries or a GeoDataFrame; got {type(shape).__name__}."
+            )
+        found.extend(_walk(shape.__geo_interface__))
+    return _checked(found)
+
+
+def polygons_to_rings(polygons: list[LonLatPolygon], edges: str, tolerance: float) -> list[FloatArray]:
+    """Rings of unit vectors; parts that touch or overlap are dissolved.
+
+    Straight edges are dissolved where they are straight, in the plane of longitude and latitude.
+    A ring round a pole has no place in that plane and is taken as it is.  ``tolerance`` is in radians.
+    """
+    if edges == "geodesic":
+        return [collapse(lonlat_to_xyz(*_folded(ring))) for polygon in polygons for ring in polygon]
+    flat = [polygon for polygon in polygons if not any(map(_turns, polygon))]
+    rings = _union(flat) if flat else []
+    rings += [ring for polygon in polygons if any(map(_turns, polygon)) for ring in polygon]
+    return [collapse(split_lonlat_ring(ring, tolerance)) for ring in rings]
+
+
+def rings_to_geojson(rings: tuple[FloatArray, ...], inside: FloatArray) -> dict[str, Any]:
+    """A GeoJSON MultiPolygon with great-circle edges; ``inside`` is kept as a foreign member."""
+    outer = [ring for ring in rings if left_area(ring) <= 2 * np.pi]
+    holes = [ring for ring in rings if left_area(ring) > 2 * np.pi]
+    if not outer:
+        outer, holes = holes, outer
+    from tmsm.regions.polygons import SphericalPolygon
+
+    groups: list[list[FloatArray]] = [[ring] for ring in outer]
+    areas = [min(left_area(ring), 4 * np.pi - left_area(ring)) for ring in outer]
+    regions = [SphericalPolygon([ring]) for ring in outer]
+    for hole in holes:
+        around = [k for k, region in enumerate(regions) if region.contains(hole[:1])[0]]
+        groups[min(around, key=lambda k: areas[k]) if around else 0].append(hole)
+    lon, lat = xyz_to_lonlat(inside)
+    return {
+        "type": "MultiPolygon",
+        "coordinates": [[_closed_lonlat(ring) for ring in group] for group in groups],
+        "inside": [float(lon), float(lat)],
+    }
+
+
+def _closed_lonlat(ring: FloatArray) -> list[list[float]]:
+    lon, lat = xyz_to_lonlat(np.vstack([ring, ring[:1]]))
+    return [[float(a), float(b)] for a, b in zip(lon, lat, strict=True)]
+
+
+def _load(source: Any) -> Mapping[str, Any]:
+    if isinstance(source, Mapping):
+        return source
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        text, name = source, "the GeoJSON text"
+    elif isinstance(source, str | Path):
+        path = Path(source)
+        if not path.is_file():
+            raise InvalidInputError(f"There is no file {str(path)!r}.")
+        try:
+            text, name = path.read_text(encoding="utf-8"), str(path)
+        except UnicodeDecodeError:
+            raise InvalidInputError(
+                f"{str(path)!r} is not text. Shapefiles, GeoPackages and FlatGeobufs are read with "
+                "geopandas.read_file and from_geometry."
+            ) from None
+    else:
+        raise InvalidTypeError(f"from_geojson takes a path, text or a mapping; got {type(source).__name__}.")
+    try:
+        loaded = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInputError(f"{name} is not JSON: {error}.") from None
+    if not isinstance(loaded, Mapping):
+        raise InvalidInputError(f"{name} is JSON but no GeoJSON object.")
+    return loaded
+
+
+def _walk(node: Mapping[str, Any]) -> Iterator[LonLatPolygon]:
+    kind = node.get("type")
+    if kind == "FeatureCollection":
+        for feature in node.get("features", ()):
+            yield from _walk(feature)
+    elif kind == "Feature":
+        if node.get("geometry") is not None:
+            yield from _walk(node["geometry"])
+    elif kind == "GeometryCollection":
+        for geometry in node.get("geometries", ()):
+            yield from _walk(geometry)
+    elif kind == "Polygon":
+        yield [as_float_array(ring, "A ring") for ring in node.get("coordinates", ())]
+    elif kind == "MultiPolygon":
+        for rings in node.get("coordinates", ()):
+            yield [as_float_array(ring, "A ring") for ring in rings]
+    else:
+        raise InvalidInputError(
+            f"A region is made of Polygon and MultiPolygon geometries; got {kind!r}. Drop points and lines first."
+        )
+
+
+def _checked(polygons: list[LonLatPolygon]) -> list[LonLatPolygon]:
+    polygons = [polygon for polygon in polygons if polygon]
+    if not polygons:
+        raise InvalidInputError("There is no polygon in it: the collection is empty.")
+    number = 0
+    out: list[LonLatPolygon] = []
+    for polygon in polygons:
+        checked = []
+        for ring in polygon:
+            checked.append(_check_ring(ring, f"Ring {number}"))
+            number += 1
+        out.append(checked)
+    return out
+
+
+def _check_ring(ring: FloatArray, name: str) -> FloatArray:
+    if ring.ndim != 2 or ring.shape[1] < 2:
+        raise InvalidInputError(f"{name} must be a list of [longitude, latitude] pairs; got shape {ring.shape}.")
+    ring = np.array(ring[:, :2])
+    if not np.isfinite(ring).all():
+        vertex = int(np.argmin(np.isfinite(ring).all(axis=1)))
+        raise InvalidInputError(f"{name}, vertex {vertex} is not finite: {ring[vertex].tolist()}.")
+    if (np.abs(ring[:, 1]) > 90.0).any():
+        vertex = int(np.argmax(np.abs(ring[:, 1])))
+        hint = " Longitude comes first: the two look swapped." if (np.abs(ring[:, 0]) <= 90.0).all() else ""
+        if np.abs(ring).max() > 720.0:
+            hint = " These look like metres: transform them to longitude and latitude first."
+        raise InvalidInputError(f"{name}, vertex {vertex} has latitude {ring[vertex, 1]:.6g}, beyond ±90.{hint}")
+    if np.abs(ring[:, 0]).max() > 540.0:
+        vertex = int(np.argmax(np.abs(ring[:, 0])))
+        raise InvalidInputError(f"{name}, vertex {vertex} has longitude {ring[vertex, 0]:.6g}, beyond ±540.")
+    if len(ring) > 1 and (ring[0] == ring[-1]).all():
+        ring = ring[:-1]
+    if len(np.unique(ring, axis=0)) < 3:
+        raise InvalidInputError(
+            f"{name} has {len(np.unique(ring, axis=0))} distinct vertices; a ring needs at least three."
+        )
+    same = (ring == np.roll(ring, -1, axis=0)).all(axis=1)
+    if same.any():
+        raise InvalidInputError(f"{name} repeats vertex {int(np.argmax(same))}; drop one of the two.")
+    # A step of more than half a turn goes the short way, across the antimeridian; one of exactly
+    # a turn runs along a pole, as some files close theirs.
+    steps = np.diff(ring[:, 0], append=ring[0, 0])
+    short = np.where(np.abs(steps) > 180.0, steps - 360.0 * np.round(steps / 360.0), steps)
+    at_pole = (np.abs(ring[:, 1]) == 90.0) & (np.abs(np.roll(ring[:, 1], -1)) == 90.0)
+    short = np.where(at_pole, steps, short)
+    ring[:, 0] = ring[0, 0] + np.concatenate([[0.0], np.cumsum(short[:-1])])
+    return ring
+
+
+def _turns(ring: FloatArray) -> bool:
+    """Whether a ring with continuous longitudes goes round a pole instead of closing."""
+    return abs(ring[-1, 0] - ring[0, 0]) > 180.0 and not (np.abs(ring[:, 1]) == 90.0).any()
+
+
+def _folded(ring: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return np.remainder(ring[:, 0] + 180.0, 360.0) - 180.0, ring[:, 1]
+
+
+def _union(polygons: list[LonLatPolygon]) -> list[FloatArray]:
+    import shapely
+
+    shapes = []
+    number = 0
+    for polygon in polygons:
+        shape = shapely.Polygon(polygon[0], polygon[1:])
+        if not shape.is_valid:
+            _explain_invalid(polygon, number, shapely.is_valid_reason(shape))
+        if shape.area == 0.0:
+            raise InvalidInputError(f"Ring {number} has no area.")
+        shapes.append(shape)
+        number += len(polygon)
+    if len(shapes) == 1 and len(polygons[0]) == 1:
+        return polygons[0]
+    # All copies into one turn of longitude, cut at its ends; the cut is cancelled on the sphere.
+    pieces = []
+    for shape in shapes:
+        low, high = int(np.floor((shape.bounds[0] + 180.0) / 360.0)), int(np.ceil((shape.bounds[2] + 180.0) / 360.0))
+        if (low, high) == (0, 1):
+            pieces.append(shape)
+            continue
+        for turn in range(low, high):
+            window = shapely.box(-180.0 + 360.0 * turn, -91.0, 180.0 + 360.0 * turn, 91.0)
+            piece = shapely.intersection(shape, window)
+            pieces.append(shapely.transform(piece, lambda xy, turn=turn: xy - [360.0 * turn, 0.0]))
+    merged = shapely.union_all(pieces)
+    rings = []
+    for part in shapely.get_parts(merged):
+        if part.geom_type == "Polygon":
+            rings.extend([part.exterior, *part.interiors])
+    return _with_common_seam([np.array(ring.coords)[:-1] for ring in rings])
+
+
+def _with_common_seam(rings: list[FloatArray]) -> list[FloatArray]:
+    """Give edges along ±180° the same vertices on both sides, so that they cancel on the sphere."""
+    on_seam = np.unique(np.concatenate([ring[np.abs(ring[:, 0]) == 180.0, 1] for ring in rings]))
+    out = []
+    for ring in rings:
+        following = np.roll(ring, -1, axis=0)
+        pieces = []
+        for a, b in zip(ring, following, strict=True):
+            pieces.append(a[None])
+            if abs(a[0]) == 180.0 and a[0] == b[0]:
+                between = on_seam[(on_seam > min(a[1], b[1])) & (on_seam < max(a[1], b[1]))]
+                between = between if b[1] > a[1] else between[::-1]
+                pieces.append(np.column_stack([np.full(between.size, a[0]), between]))
+        out.append(np.vstack(pieces))
+    return out
+
+
+def _explain_invalid(polygon: LonLatPolygon, number: int, reason: str) -> None:
+    from tmsm.regions.flat import check_simple
+
+    for k, ring in enumerate(polygon):
+        try:
+            check_simple(ring)
+        except InvalidInputError as error:
+            text = str(error).replace("The polygon", f"Ring {number + k}")
+            raise InvalidInputError(text) from None
+    raise InvalidInputError(f"The polygon of ring {number} is not valid: {reason}.")

@@ -1,0 +1,141 @@
+"""Sky masks: the observed pixels of a HEALPix map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.coordinates import lonlat_to_xyz
+from tmsm.errors import InvalidInputError
+from tmsm.manifolds import Manifold, Sphere
+from tmsm.regions.base import Region
+from tmsm.regions.outlines import chain
+from tmsm.regions.polygons import SphericalPolygon
+from tmsm.validation import check_count, check_flag, check_number
+
+__all__ = ["HealpixMask"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class HealpixMask(Region):
+    """The union of some pixels of a HEALPix map; its border is their outline.
+
+    Needs ``astropy-healpix`` (``pip install tmsm[sky]``).  Pixel edges are curves; they are cut into
+    arcs that stay within ``tolerance`` of them, and the distance is exact to these.
+
+    Parameters
+    ----------
+    nside
+        Resolution of the map, a power of two for nested order.
+    pixels
+        Indices of the observed pixels, or a boolean map of all 12 nside² of them.
+    nest
+        Whether the order is nested; else it is ring order.
+    tolerance
+        Largest distance in radians between a pixel's edge and its arcs.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> mask = tmsm.HealpixMask(nside=1, pixels=[0, 1, 2, 3])  # the four pixels round the north pole
+    >>> mask.contains(tmsm.lonlat_to_xyz([0, 0], [80, -80]))
+    array([ True, False])
+    """
+
+    nside: int
+    pixels: Any
+    nest: bool
+    tolerance: float
+
+    def __init__(self, nside: int, pixels: ArrayLike, nest: bool = False, tolerance: float = 1e-6) -> None:
+        nside = check_count(nside, "nside")
+        total = 12 * nside**2
+        chosen = np.asarray(pixels)
+        if chosen.dtype == np.bool_:
+            if chosen.shape != (total,):
+                raise InvalidInputError(
+                    f"A boolean map of nside {nside} has {total} entries; got shape {chosen.shape}."
+                )
+            chosen = np.flatnonzero(chosen)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise InvalidInputError("pixels must be whole numbers, one for each observed pixel, or a boolean map.")
+        chosen = np.unique(chosen).astype(np.int64)
+        if chosen.size == 0:
+            raise InvalidInputError("pixels is empty: nothing was observed.")
+        if chosen[0] < 0 or chosen[-1] >= total:
+            worst = chosen[0] if chosen[0] < 0 else chosen[-1]
+            raise InvalidInputError(f"pixels must be between 0 and {total - 1} for nside {nside}; got {worst}.")
+        if chosen.size == total:
+            raise InvalidInputError("All pixels were observed: use Everywhere(Sphere(2)).")
+        chosen.flags.writeable = False
+        object.__setattr__(self, "nside", nside)
+        object.__setattr__(self, "pixels", chosen)
+        object.__setattr__(self, "nest", check_flag(nest, "nest"))
+        object.__setattr__(self, "tolerance", check_number(tolerance, "tolerance", above=0.0))
+
+    def __repr__(self) -> str:
+        share = self.pixels.size / (12 * self.nside**2)
+        return (
+            f"HealpixMask(nside={self.nside}, <{self.pixels.size:,} pixels, {share:.3%} of the sky>, nest={self.nest})"
+        )
+
+    @property
+    def manifold(self) -> Manifold:
+        return Sphere(2)
+
+    @property
+    def area(self) -> float:
+        """Area in steradians: all pixels have the same."""
+        return float(4 * np.pi * self.pixels.size / (12 * self.nside**2))
+
+    @cached_property
+    def outline(self) -> SphericalPolygon:
+        """The border as a polygon of great-circle arcs."""
+        from astropy_healpix import HEALPix
+
+        grid = HEALPix(self.nside, order="nested" if self.nest else "ring")
+        observed = np.zeros(12 * self.nside**2, dtype=bool)
+        observed[self.pixels] = True
+        # Neighbours come as SW, W, NW, N, NE, E, SE, S; corners as N, W, S, E, so edges as NW, SW, SE, NE.
+        with np.errstate(invalid="ignore"):  # some corners of the base pixels have no neighbour
+            across = np.asarray(grid.neighbours(self.pixels))[[2, 0, 6, 4]]
+        on_border = ~observed[across]
+        pixel, edge = self.pixels[np.nonzero(on_border)[1]], np.nonzero(on_border)[0]
+        step = 1
+        while True:
+            fine = _edges(grid, pixel, edge, 2 * step)
+            a, middle, b = fine[:, :-1:2], fine[:, 1::2], fine[:, 2::2]
+            normal = np.cross(a - b, a + b)
+            gap = np.abs((middle * normal).sum(axis=2)) / np.linalg.norm(normal, axis=2)
+            if gap.max() <= self.tolerance:
+                break
+            step *= 2
+        points = fine[:, ::2]
+        rings = chain(points[:, :-1].reshape(-1, 3), points[:, 1:].reshape(-1, 3))
+        lon, lat = grid.healpix_to_lonlat(self.pixels[:1])
+        center = lonlat_to_xyz(lon.to_value("deg"), lat.to_value("deg"))[0]
+        return SphericalPolygon(rings, inside=center)
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.outline.signed_distance(X)
+
+    def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+        return self.outline.projected_distance(X, axis)
+
+    def plot(self, ax: Any = None, **style: Any) -> Any:
+        """Draw the outline in longitude and latitude; returns the axes."""
+        return self.outline.plot(ax, **style)
+
+
+def _edges(grid: Any, pixel: Any, edge: Any, step: int) -> FloatArray:
+    """Points along one edge of each pixel, counter-clockwise, ends included, shape (m, step + 1, 3)."""
+    lon, lat = grid.boundaries_lonlat(pixel, step)
+    corners = lonlat_to_xyz(lon.to_value("deg"), lat.to_value("deg"))
+    place = (edge[:, None] * step + np.arange(step + 1)) % (4 * step)
+    points: FloatArray = corners[np.arange(len(pixel))[:, None], place]
+    return points

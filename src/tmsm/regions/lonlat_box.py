@@ -1,0 +1,163 @@
+"""Boxes between two meridians and two parallels; their distance is exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from tmsm.arrays import FloatArray, row_norms, safe_divide
+from tmsm.coordinates import lonlat_to_xyz
+from tmsm.errors import InvalidInputError
+from tmsm.manifolds import Manifold, Sphere
+from tmsm.regions.base import Region
+from tmsm.validation import check_number
+
+if TYPE_CHECKING:
+    from tmsm.regions.polygons import SphericalPolygon
+
+__all__ = ["LonLatBox"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class LonLatBox(Region):
+    """The points between two meridians and two parallels, in degrees.
+
+    The northern and southern edges are parallels, not great circles.  An edge at a pole is no
+    border, and neither is a meridian where the box goes all the way round.
+
+    Parameters
+    ----------
+    west, east
+        Longitudes in degrees, within ±360; the box extends from west eastwards, so (170, −170)
+        crosses the antimeridian and (−180, 180) is a band.
+    south, north
+        Latitudes in degrees.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> box = tmsm.LonLatBox(west=170, south=-10, east=-170, north=10)
+    >>> box.contains(tmsm.lonlat_to_xyz([180, 0], [0, 0]))
+    array([ True, False])
+    """
+
+    west: float
+    south: float
+    east: float
+    north: float
+
+    def __post_init__(self) -> None:
+        for name, limit in (("west", 360.0), ("south", 90.0), ("east", 360.0), ("north", 90.0)):
+            value = check_number(getattr(self, name), name)
+            if not abs(value) <= limit:
+                raise InvalidInputError(f"{name} must be within ±{limit:.0f} degrees; got {value:.6g}.")
+            object.__setattr__(self, name, value)
+        if not self.south < self.north:
+            raise InvalidInputError(
+                f"south must be below north; got {self.south:.6g} and {self.north:.6g}. "
+                "The order is west, south, east, north."
+            )
+        if self.west == self.east:
+            raise InvalidInputError(
+                f"west and east are both {self.west:.6g}: an empty box. For all longitudes use −180 and 180."
+            )
+        if not (self._parallels or self._meridians):
+            raise InvalidInputError("The box is the whole sphere: use Everywhere(Sphere(2)).")
+
+    @property
+    def manifold(self) -> Manifold:
+        return Sphere(2)
+
+    @property
+    def width(self) -> float:
+        """Extent in longitude, degrees, in (0, 360]."""
+        return float(np.remainder(self.east - self.west, 360.0)) or 360.0
+
+    @property
+    def _parallels(self) -> list[tuple[float, float]]:
+        """Latitude in radians, and +1 where the inside is to the north."""
+        edges = ((self.south, 1.0), (self.north, -1.0))
+        return [(float(np.radians(lat)), side) for lat, side in edges if abs(lat) < 90.0]
+
+    @property
+    def _meridians(self) -> list[tuple[float, float]]:
+        """Longitude in degrees, and +1 where the inside is to the east."""
+        return [] if self.width == 360.0 else [(self.west, 1.0), (self.east, -1.0)]
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        across = np.hypot(X[:, 0], X[:, 1])
+        lat = np.arctan2(X[:, 2], across)
+        middle = np.radians(self.west + 0.5 * self.width)
+        # Longitude from the middle of the box, in (−π, π].
+        lon = np.arctan2(
+            X[:, 1] * np.cos(middle) - X[:, 0] * np.sin(middle), X[:, 0] * np.cos(middle) + X[:, 1] * np.sin(middle)
+        )
+        half = np.radians(0.5 * self.width)
+        in_lon = np.ones(len(X), dtype=bool) if self.width == 360.0 else np.abs(lon) <= half
+        south, north = np.radians(self.south), np.radians(self.north)
+        inside = in_lon & (lat > south) & (lat < north)
+
+        least = np.full(len(X), np.inf)
+        gradient = np.zeros_like(X)
+
+        def offer(d: FloatArray, direction: FloatArray, valid: FloatArray | bool = True) -> None:
+            """Take a signed distance and its inward gradient where it is the nearest so far."""
+            nearer = valid & (np.abs(d) < np.abs(least))
+            least[nearer] = d[nearer]
+            gradient[nearer] = direction[nearer]
+
+        northwards = np.column_stack([-X[:, 2] * X[:, 0], -X[:, 2] * X[:, 1], across**2])
+        northwards = safe_divide(northwards, across)
+        for edge, side in self._parallels:
+            offer(side * (lat - edge), side * northwards, in_lon)
+        for edge, side in self._meridians:
+            outwards = lonlat_to_xyz(edge, 0.0)
+            normal = side * lonlat_to_xyz(edge + 90.0 if edge < 270.0 else edge - 270.0, 0.0)
+            height = X @ normal
+            along = np.arctan2(X[:, 2], X @ outwards)  # latitude of the foot on the meridian's great circle
+            tangent = normal - height[:, None] * X
+            length = row_norms(tangent)
+            beside = (along >= south) & (along <= north)
+            offer(np.arctan2(height, length), safe_divide(tangent, length), beside)
+        sign = np.where(inside, 1.0, -1.0)
+        for corner in self._corners:
+            q = np.broadcast_to(corner, X.shape)
+            away = X * (X @ corner)[:, None] - corner
+            unit = safe_divide(away, row_norms(away))
+            offer(sign * self.manifold.geodesic_distance(X, q), sign[:, None] * unit)
+        return np.where(inside, np.abs(least), -np.abs(least)), gradient
+
+    @property
+    def _corners(self) -> FloatArray:
+        lon = [edge for edge, _ in self._meridians]
+        lat = [self.south, self.north]
+        grid = [(a, b) for a in lon for b in lat]
+        return lonlat_to_xyz(*np.array(grid).T) if grid else np.empty((0, 3))
+
+    @cached_property
+    def _outline(self) -> SphericalPolygon:
+        """The same box with its parallels cut into arcs to 1e-9 radians: for the projected distance."""
+        from tmsm.regions.polygons import SphericalPolygon
+
+        west, east = self.west, self.west + self.width
+        lat_s, lat_n = self.south, self.north
+        middle = lonlat_to_xyz((west + 0.5 * self.width) % 360.0, 0.5 * (lat_s + lat_n))
+        rings = []
+        if self.width == 360.0:
+            for lat in (lat_s, lat_n):
+                if abs(lat) < 90.0:
+                    rings.append(np.column_stack([west + np.arange(0.0, 360.0, 90.0), np.full(4, lat)]))
+        else:
+            rings.append(np.array([[west, lat_s], [east, lat_s], [east, lat_n], [west, lat_n]]))
+        return SphericalPolygon.from_lonlat(rings, tolerance=1e-9, inside=middle)
+
+    def plot(self, ax: Any = None, **style: Any) -> Any:
+        """Draw the border in longitude and latitude; returns the axes."""
+        return self._outline.plot(ax, **style)
+
+    def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+        return self._outline.projected_distance(X, axis)

@@ -1,0 +1,173 @@
+"""From edges to closed rings of unit vectors: splitting, cancelling seams, chaining, orienting."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.coordinates import lonlat_to_xyz
+from tmsm.errors import InvalidInputError
+
+__all__ = ["EARTH_RADIUS_KM", "chain", "check_ring", "collapse", "dissolve", "left_area", "split_lonlat_ring"]
+
+EARTH_RADIUS_KM = 6371.0088
+
+# Vertices closer than this are one: rounding in lon/lat to unit vectors is a thousand times smaller.
+_SAME = 1e-12
+
+Key = tuple[int, ...]
+
+
+def split_lonlat_ring(lonlat: FloatArray, tolerance: float) -> FloatArray:
+    """Unit vectors along a ring whose edges are straight in longitude/latitude.
+
+    Parameters
+    ----------
+    lonlat
+        Vertices in degrees, shape (m, 2), not closed, longitudes continuous along the ring.
+    tolerance
+        Largest distance in radians between an edge and the arcs that stand for it.
+
+    Returns
+    -------
+    Unit vectors, shape (k, 3); the edge from the last to the first is included, its end is not.
+    """
+    following = np.roll(lonlat, -1, axis=0)
+    turn = np.round((following[-1, 0] - lonlat[-1, 0]) / 360.0) * 360.0  # a ring round a pole
+    following[-1, 0] -= turn
+    # No piece longer than 45°, so that its arc is the short one.  Then: halving an edge quarters its
+    # distance to the arc, so take so many pieces, and check.
+    pieces = np.maximum(np.ceil(np.abs(following - lonlat).max(axis=1) / 45.0), 1).astype(np.int64)
+    todo = np.arange(len(lonlat))
+    while todo.size:
+        start, step = lonlat[todo], (following[todo] - lonlat[todo]) / pieces[todo, None]
+        worst = np.zeros(todo.size)
+        for where in (0.0, 0.5, 1.0):  # the bulge depends on the latitude: first, middle and last piece
+            offset = np.floor(where * (pieces[todo] - 1))[:, None]
+            a, b = (lonlat_to_xyz(*_wrapped(start + (offset + k) * step)) for k in (0.0, 1.0))
+            for k in (0.25, 0.5, 0.75):
+                x = lonlat_to_xyz(*_wrapped(start + (offset + k) * step))
+                normal = np.cross(a - b, a + b)
+                length = np.linalg.norm(normal, axis=1)
+                height = np.abs((x * normal).sum(axis=1)) / np.where(length > 0.0, length, 1.0)
+                worst = np.maximum(worst, np.where(length > 0.0, height, 0.0))
+        factor = np.where(worst > tolerance, np.maximum(np.ceil(np.sqrt(worst / tolerance)), 2), 1).astype(np.int64)
+        pieces[todo] *= factor
+        todo = todo[factor > 1]
+    repeated = np.repeat(np.arange(len(lonlat)), pieces)
+    position = np.arange(repeated.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    share = (position / pieces[repeated])[:, None]
+    return lonlat_to_xyz(*_wrapped(lonlat[repeated] + share * (following - lonlat)[repeated]))
+
+
+def _wrapped(lonlat: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return np.remainder(lonlat[:, 0] + 180.0, 360.0) - 180.0, np.clip(lonlat[:, 1], -90.0, 90.0)
+
+
+def dissolve(rings: Sequence[FloatArray]) -> list[FloatArray]:
+    """Drop edges that occur twice (a seam between touching parts, or a cut), and chain the rest.
+
+    Rings without such an edge come back as they are.
+    """
+    keys = [_keys(ring) for ring in rings]
+    count: Counter[tuple[Key, Key]] = Counter()
+    for ring_keys in keys:
+        for a, b in zip(ring_keys, ring_keys[1:] + ring_keys[:1], strict=True):
+            if a != b:
+                count[min(a, b), max(a, b)] += 1
+    doubled = {edge for edge, times in count.items() if times > 1}
+    degenerate = any(a == b for k in keys for a, b in zip(k, k[1:] + k[:1], strict=True))
+    if not doubled and not degenerate:
+        return list(rings)
+    points: dict[Key, FloatArray] = {}
+    following: dict[Key, list[Key]] = defaultdict(list)
+    for ring, ring_keys in zip(rings, keys, strict=True):
+        for x, a, b in zip(ring, ring_keys, ring_keys[1:] + ring_keys[:1], strict=True):
+            points.setdefault(a, x)
+            if a != b and count[min(a, b), max(a, b)] % 2:
+                following[a].append(b)
+    return [np.array([points[key] for key in chain]) for chain in _chains(following)]
+
+
+def chain(starts: FloatArray, ends: FloatArray) -> list[FloatArray]:
+    """Closed rings from directed edges, shape (m, 3) each, that match up end to start."""
+    points: dict[Key, FloatArray] = {}
+    following: dict[Key, list[Key]] = defaultdict(list)
+    for x, a, b in zip(starts, _keys(starts), _keys(ends), strict=True):
+        points.setdefault(a, x)
+        following[a].append(b)
+    return [np.array([points[key] for key in walk]) for walk in _chains(following)]
+
+
+def _chains(following: dict[Key, list[Key]]) -> list[list[Key]]:
+    """Closed walks that use every edge once; edges that do not match up are turned."""
+    neighbours: dict[Key, set[Key]] = defaultdict(set)
+    for a, targets in following.items():
+        for b in targets:
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+    chains = []
+    while neighbours:
+        start = next(iter(neighbours))
+        chain, current = [start], start
+        while True:
+            options = neighbours[current]
+            preferred = [b for b in following.get(current, ()) if b in options]
+            chosen = preferred[0] if preferred else next(iter(options))
+            for a, b in ((current, chosen), (chosen, current)):
+                neighbours[a].discard(b)
+                if not neighbours[a]:
+                    del neighbours[a]
+            if chosen == start:
+                break
+            chain.append(chosen)
+            current = chosen
+        if len(chain) > 2:
+            chains.append(chain)
+    return chains
+
+
+def _keys(ring: FloatArray) -> list[Key]:
+    grid = np.round(ring / _SAME / 8).astype(np.int64)
+    return [tuple(row) for row in grid.tolist()]
+
+
+def left_area(ring: FloatArray) -> float:
+    """Area to the left of a closed ring of great-circle arcs, in steradians, in [0, 4π)."""
+    reference = ring.mean(axis=0)
+    norm = float(np.linalg.norm(reference))
+    reference = reference / norm if norm > 1e-3 else ring[0]
+    a, b = ring, np.roll(ring, -1, axis=0)
+    # Signed excess of the triangles (reference, a, b).
+    volume = np.cross(a, b) @ reference
+    excess = 2.0 * np.arctan2(volume, 1.0 + a @ reference + b @ reference + (a * b).sum(axis=1))
+    return float(np.remainder(excess.sum(), 4.0 * np.pi))
+
+
+def collapse(ring: FloatArray) -> FloatArray:
+    """Drop vertices that coincide with the one before: a run along a pole is one point."""
+    step = np.linalg.norm(ring - np.roll(ring, 1, axis=0), axis=1)
+    kept: FloatArray = ring[step > _SAME]
+    return kept
+
+
+def check_ring(ring: FloatArray, name: str) -> FloatArray:
+    """A ring without its closing vertex, with at least three distinct vertices, none repeated."""
+    if len(ring) > 1 and np.allclose(ring[0], ring[-1], rtol=0.0, atol=_SAME):
+        ring = ring[:-1]
+    if len(ring) < 3:
+        raise InvalidInputError(f"{name} has {len(ring)} distinct vertices; a ring needs at least three.")
+    step = np.linalg.norm(np.roll(ring, -1, axis=0) - ring, axis=1)
+    if (step <= _SAME).any():
+        vertex = int(np.argmax(step <= _SAME))
+        raise InvalidInputError(f"{name} repeats vertex {vertex}; drop one of the two.")
+    if (step >= 2.0 - 1e-12).any():
+        vertex = int(np.argmax(step >= 2.0 - 1e-12))
+        raise InvalidInputError(
+            f"{name} has antipodal neighbours (vertex {vertex} and the next): no arc between them is shortest. "
+            "Put a vertex in between."
+        )
+    return ring

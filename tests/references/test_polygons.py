@@ -1,0 +1,378 @@
+"""Polygons on the sphere against brute force, S2, closed forms, and every way to write a border down."""
+
+import json
+import math
+
+import numba
+import numpy as np
+import pytest
+import shapely
+import spherely
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tmsm
+from tests.registry import star
+from tmsm.regions import SphericalPolygon
+
+xyz = tmsm.lonlat_to_xyz
+RANDOM = tmsm.Sphere(2).uniform(100_000, 1)
+
+
+@numba.njit(cache=True)
+def brute_force(starts, ends, X):
+    """Least angle to any arc, by spherical trigonometry: cross-track where it applies, else the ends."""
+    out = np.empty(len(X))
+    for i in range(len(X)):
+        best = np.inf
+        for k in range(len(starts)):
+            a, b, x = starts[k], ends[k], X[i]
+            n = np.cross(a, b)
+            n = n / np.sqrt((n * n).sum())
+            height = (x * n).sum()
+            # The foot lies between the ends if it is on the right side of both end planes.
+            if (np.cross(n, a) * x).sum() > 0 and (np.cross(b, n) * x).sum() > 0:
+                foot = x - height * n
+                best = min(best, math.atan2(abs(height), math.sqrt((foot * foot).sum())))
+            for v in (a, b):
+                cross = np.cross(x, v)
+                best = min(best, math.atan2(math.sqrt((cross * cross).sum()), (x * v).sum()))
+        out[i] = best
+    return out
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_distance_agrees_with_brute_force(seed):
+    ring = star(120, seed, radius=0.3 + 0.2 * seed, rough=0.1)
+    polygon = SphericalPolygon([ring])
+    d, gradient = polygon.border_distance(RANDOM)
+    exact = brute_force(ring, np.roll(ring, -1, axis=0), RANDOM)
+    np.testing.assert_allclose(np.abs(d), exact, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(gradient, axis=1), 1.0, rtol=1e-12)
+
+
+def s2_polygon(ring):
+    return spherely.create_polygon(np.column_stack(tmsm.xyz_to_lonlat(ring)).tolist())
+
+
+@pytest.mark.parametrize("m", [3, 50, 2000])
+def test_contains_agrees_with_s2_on_a_million_points(m):
+    ring = star(m, 7, radius=0.7)
+    polygon = SphericalPolygon([ring])
+    X = tmsm.Sphere(2).uniform(1_000_000, 2)
+    d, _ = polygon.border_distance(X)
+    np.testing.assert_array_equal(polygon.contains(X), d > 0)
+    there = spherely.within(spherely.points(*tmsm.xyz_to_lonlat(X)), s2_polygon(ring))
+    differs = there != (d > 0)
+    assert np.abs(d[differs]).max(initial=0.0) < 1e-9
+    near = X[:20_000]
+    s2 = spherely.distance(spherely.points(*tmsm.xyz_to_lonlat(near)), spherely.boundary(s2_polygon(ring)), radius=1.0)
+    np.testing.assert_allclose(np.abs(d[:20_000]), s2, rtol=0, atol=1e-12)
+
+
+@given(seed=st.integers(0, 10**6), m=st.integers(3, 40))
+def test_either_way_round_closed_or_not(seed, m):
+    ring = star(m, seed)
+    polygon = SphericalPolygon([ring])
+    X = RANDOM[:500]
+    d, _ = polygon.border_distance(X)
+    for other in (ring[::-1], np.roll(ring, 2, axis=0), np.vstack([ring, ring[:1]])):
+        np.testing.assert_allclose(SphericalPolygon([other]).border_distance(X)[0], d, atol=1e-14)
+    far = SphericalPolygon([ring], inside=[-1.0, 0.0, 0.0])
+    np.testing.assert_allclose(far.border_distance(X)[0], -d, atol=1e-14)
+    assert far.area + polygon.area == pytest.approx(4 * np.pi)
+    assert polygon.area < 2 * np.pi
+    assert polygon.border_distance(X.astype(np.float32))[0].dtype == np.float64
+
+
+def test_at_on_and_next_to_vertices_edges_and_antipodes():
+    ring = star(30, 3)
+    polygon = SphericalPolygon([ring])
+    middles = ring + np.roll(ring, -1, axis=0)
+    middles /= np.linalg.norm(middles, axis=1)[:, None]
+    for points in (ring, -ring, middles, -middles):
+        for shift in (0.0, 1e-16, 1e-12):
+            X = points + shift
+            X /= np.linalg.norm(X, axis=1)[:, None]
+            d, gradient = polygon.border_distance(X)
+            assert np.isfinite(d).all()
+            np.testing.assert_allclose(np.linalg.norm(gradient, axis=1), 1.0, rtol=1e-9)
+            np.testing.assert_allclose((gradient * X).sum(axis=1), 0.0, atol=1e-9)
+    np.testing.assert_allclose(polygon.border_distance(ring)[0], 0.0, atol=1e-15)
+    np.testing.assert_allclose(polygon.border_distance(middles)[0], 0.0, atol=1e-15)
+
+
+def square(west, south, east, north):
+    return [[west, south], [east, south], [east, north], [west, north], [west, south]]
+
+
+def polygon(*rings):
+    return {"type": "Polygon", "coordinates": list(rings)}
+
+
+def multipolygon(*polygons):
+    return {"type": "MultiPolygon", "coordinates": [list(rings) for rings in polygons]}
+
+
+def contains(region, *lonlat):
+    return region.contains(xyz(*np.array(lonlat, dtype=float).T)).tolist()
+
+
+def test_areas_and_lengths_in_closed_form():
+    octant = SphericalPolygon([np.eye(3)])
+    assert octant.area == pytest.approx(np.pi / 2, rel=1e-14)
+    assert octant.perimeter == pytest.approx(1.5 * np.pi, rel=1e-14)
+    box = SphericalPolygon.from_geojson(polygon(square(-10, 20, 30, 50)), tolerance=0.01)
+    exact = np.radians(40) * (np.sin(np.radians(50)) - np.sin(np.radians(20)))
+    assert box.area == pytest.approx(exact, rel=1e-8)
+    holed = SphericalPolygon.from_geojson(polygon(square(-10, 20, 30, 50), square(0, 30, 10, 40)), tolerance=0.01)
+    hole = np.radians(10) * (np.sin(np.radians(40)) - np.sin(np.radians(30)))
+    assert holed.area == pytest.approx(exact - hole, rel=1e-8)
+    assert "63,758,235 km²" in repr(octant)
+    assert "1 ring, 3 vertices" in repr(octant)
+
+
+def test_edges_straight_in_longitude_and_latitude():
+    geojson = polygon([[-125, 49], [-95, 49], [-95, 40], [-125, 40]])
+    straight = SphericalPolygon.from_geojson(geojson)
+    assert contains(straight, (-110, 48.99), (-110, 49.01), (-110, 49.3)) == [True, False, False]
+    geodesic = SphericalPolygon.from_geojson(geojson, edges="geodesic")
+    assert contains(geodesic, (-110, 48.99), (-110, 49.3)) == [True, True]
+    # The arcs stay within the tolerance of the parallel, which is exact as a LonLatBox.
+    box = tmsm.LonLatBox(-125, 40, -95, 49)
+    for metres in (1.0, 100.0, 5000.0):
+        outline = SphericalPolygon.from_geojson(geojson, tolerance=metres)
+        X = RANDOM[:5000]
+        gap = np.abs(outline.border_distance(X)[0] - box.border_distance(X)[0]).max()
+        assert gap <= metres / 6371008.8
+
+
+@pytest.mark.parametrize(
+    "geojson",
+    [
+        polygon([[170, -10], [-170, -10], [-170, 10], [170, 10], [170, -10]]),
+        polygon([[170, -10], [190, -10], [190, 10], [170, 10], [170, -10]]),
+        polygon([[-190, -10], [-170, -10], [-170, 10], [-190, 10], [-190, -10]]),
+        multipolygon([square(170, -10, 180, 10)], [square(-180, -10, -170, 10)]),
+        multipolygon([square(170, -10, 180, 10)], [square(-180, -10, -170, 3)], [square(-180, 3, -170, 10)]),
+        multipolygon([square(165, -10, 180, 10)], [square(-180, -10, -170, 10)]),
+    ],
+    ids=["short way", "beyond 180", "beyond -180", "cut", "cut unevenly", "cut, wider"],
+)
+def test_across_the_antimeridian(geojson):
+    region = SphericalPolygon.from_geojson(geojson)
+    assert len(region.rings) == 1
+    assert contains(region, (175, 0), (-175, 5), (180, 0), (160, 0), (-160, 0)) == [True, True, True, False, False]
+    # The seam is no border: its middle is ten degrees from the nearest edge.
+    d, _ = region.border_distance(xyz([180.0], [0.0]))
+    assert np.degrees(d[0]) == pytest.approx(10.0, abs=0.01)
+
+
+def test_round_a_pole():
+    ring = [[0, 60], [90, 65], [180, 60], [-90, 65], [0, 60]]
+    cut = [[-180, 60], [-90, 65], [0, 60], [90, 65], [180, 60], [180, 90], [-180, 90], [-180, 60]]
+    regions = [SphericalPolygon.from_geojson(polygon(r)) for r in (ring, ring[::-1], cut)]
+    for region in regions:
+        assert len(region.rings) == 1
+        assert contains(region, (0, 90), (0, 61), (0, 59), (180, 80), (10, -90)) == [True, True, False, True, False]
+        d, _ = region.border_distance(RANDOM[:2000])
+        np.testing.assert_allclose(d, regions[0].border_distance(RANDOM[:2000])[0], atol=5e-5)
+
+
+def test_parts_that_touch_or_overlap_have_no_border_between_them():
+    states = multipolygon([square(0, 0, 10, 10)], [square(10, 0, 20, 10)], [square(0, 10, 20, 20)])
+    country = SphericalPolygon.from_geojson(states)
+    assert len(country.rings) == 1
+    d, _ = country.border_distance(xyz([10.0], [9.0]))
+    assert np.degrees(d[0]) > 8.5
+    overlapping = SphericalPolygon.from_geojson(multipolygon([square(0, 0, 10, 10)], [square(5, 5, 15, 15)]))
+    assert contains(overlapping, (7, 7), (2, 2), (12, 12), (14, 2)) == [True, True, True, False]
+    # Rings of unit vectors with a common edge are dissolved too.
+    a, b = (xyz(*np.array(square(w, 0, w + 10, 10)[:-1], dtype=float).T) for w in (0, 10))
+    assert len(SphericalPolygon([a, b]).rings) == 1
+
+
+def test_holes_islands_and_parts():
+    region = SphericalPolygon.from_geojson(
+        multipolygon([square(0, 0, 20, 20), square(5, 5, 15, 15)], [square(8, 8, 12, 12)], [square(40, 0, 50, 10)])
+    )
+    assert len(region.rings) == 4
+    assert contains(region, (2, 2), (6, 6), (10, 10), (45, 5), (30, 5)) == [True, False, True, True, False]
+
+
+def test_rings_that_touch_in_a_point():
+    corner = SphericalPolygon.from_geojson(multipolygon([square(0, 0, 10, 10)], [square(10, 10, 20, 20)]))
+    hole = SphericalPolygon.from_geojson(polygon(square(0, 0, 20, 20), [[0, 10], [5, 12], [5, 8], [0, 10]]))
+    rng = np.random.default_rng(0)
+    lon, lat = rng.uniform(-10, 30, (2, 20_000))
+    in_corner = ((lon > 0) & (lon < 10) & (lat > 0) & (lat < 10)) | ((lon > 10) & (lon < 20) & (lat > 10) & (lat < 20))
+    wedge = (lon > 0) & (lon < 5) & (np.abs(lat - 10) < 0.4 * lon)
+    in_hole = (lon > 0) & (lon < 20) & (lat > 0) & (lat < 20) & ~wedge
+    for region, expected in ((corner, in_corner), (hole, in_hole)):
+        d, _ = region.border_distance(xyz(lon, lat))
+        differs = (d > 0) != expected
+        assert np.abs(d[differs]).max(initial=0.0) < 100 / 6371008.8  # the tolerance of the edges
+
+
+def test_geojson_in_every_wrapping(tmp_path):
+    geometry = polygon(square(0, 0, 20, 20))
+    feature = {"type": "Feature", "properties": {}, "geometry": geometry}
+    path = tmp_path / "border.geojson"
+    path.write_text(json.dumps(feature))
+    wrapped = [
+        geometry,
+        json.dumps(geometry),
+        feature,
+        {"type": "FeatureCollection", "features": [feature, {"type": "Feature", "geometry": None}]},
+        {"type": "GeometryCollection", "geometries": [geometry]},
+        path,
+        str(path),
+    ]
+    expected = SphericalPolygon.from_geojson(geometry)
+    for source in wrapped:
+        assert SphericalPolygon.from_geojson(source) == expected
+    assert SphericalPolygon.from_geometry(shapely.box(0, 0, 20, 20)).area == pytest.approx(expected.area)
+
+
+@pytest.mark.parametrize("inside", [None, [-1.0, 0.0, 0.0]])
+def test_geojson_round_trip(inside):
+    region = SphericalPolygon([star(60, 1), star(15, 2, 0.3, 0.05), star(7, 3, 0.1, 0.02)], inside=inside)
+    written = json.loads(json.dumps(region.to_geojson()))
+    assert sum(len(rings) for rings in written["coordinates"]) == 3
+    back = SphericalPolygon.from_geojson(written, edges="geodesic", inside=xyz(*written["inside"]))
+    np.testing.assert_allclose(back.border_distance(RANDOM)[0], region.border_distance(RANDOM)[0], atol=1e-12)
+
+
+def test_geopandas(tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    box = shapely.box(-100, 30, -80, 45)
+    frame = geopandas.GeoDataFrame({"name": ["a"]}, geometry=[box], crs="EPSG:4326")
+    expected = SphericalPolygon.from_geometry(box)
+    assert SphericalPolygon.from_geometry(frame) == expected
+    assert SphericalPolygon.from_geometry(frame.geometry) == expected
+    X = RANDOM[:3000]
+    projected = geopandas.GeoSeries([shapely.segmentize(box, 0.05)], crs="EPSG:4326").to_crs("EPSG:5070")
+    back = SphericalPolygon.from_geometry(projected)
+    np.testing.assert_allclose(back.border_distance(X)[0], expected.border_distance(X)[0], atol=3e-5)
+    with pytest.raises(ValueError, match=r"no coordinate reference system.*set_crs"):
+        SphericalPolygon.from_geometry(frame.geometry.set_crs(None, allow_override=True))
+    for name in ("border.gpkg", "border.shp", "border.fgb"):
+        frame.to_file(tmp_path / name)
+        assert SphericalPolygon.from_geometry(geopandas.read_file(tmp_path / name)).area == pytest.approx(expected.area)
+    with pytest.raises(ValueError, match=r"geopandas\.read_file and from_geometry"):
+        SphericalPolygon.from_geojson(tmp_path / "border.gpkg")
+
+
+def test_plot_draws_every_ring():
+    pytest.importorskip("matplotlib").use("Agg")
+    region = SphericalPolygon([star(60, 1), star(15, 2, 0.3, 0.05)])
+    assert len(region.plot().lines) == 2
+    assert len(tmsm.LonLatBox(170, -10, -170, 10).plot().lines) == 1
+    assert len(tmsm.HealpixMask(1, [0]).plot().lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("box", "area"),
+    [
+        (tmsm.LonLatBox(-10, 20, 30, 50), np.radians(40) * (np.sin(np.radians(50)) - np.sin(np.radians(20)))),
+        (tmsm.LonLatBox(170, -10, -170, 10), np.radians(20) * 2 * np.sin(np.radians(10))),
+        (tmsm.LonLatBox(-180, -30, 180, 50), 2 * np.pi * (np.sin(np.radians(50)) + 0.5)),
+        (tmsm.LonLatBox(0, 30, 90, 90), 0.25 * np.pi),
+        (tmsm.LonLatBox(10, -90, 60, 90), np.radians(100)),
+    ],
+    ids=repr,
+)
+def test_lonlat_box_is_exact(box, area):
+    outline = box._outline
+    assert outline.area == pytest.approx(area, abs=1e-7)
+    d, _ = box.border_distance(RANDOM)
+    np.testing.assert_allclose(d, outline.border_distance(RANDOM)[0], atol=1.1e-9)
+
+
+@pytest.mark.parametrize(("nside", "nest"), [(1, False), (4, True), (8, False)])
+def test_sky_mask_agrees_with_its_pixels(nside, nest):
+    units = pytest.importorskip("astropy.units")
+    from astropy_healpix import HEALPix
+
+    grid = HEALPix(nside, order="nested" if nest else "ring")
+    observed = np.random.default_rng(nside).random(12 * nside**2) < 0.6
+    mask = tmsm.HealpixMask(nside, observed, nest=nest)
+    assert mask == tmsm.HealpixMask(nside, np.flatnonzero(observed), nest=nest)
+    lon, lat = tmsm.xyz_to_lonlat(RANDOM)
+    pixel = grid.lonlat_to_healpix(lon * units.deg, lat * units.deg)
+    d, _ = mask.border_distance(RANDOM)
+    differs = (d > 0) != observed[pixel]
+    assert np.abs(d[differs]).max(initial=0.0) < 1e-6  # the stated tolerance
+    assert mask.outline.area == pytest.approx(mask.area, abs=1e-4)
+
+
+INVALID = {
+    "crosses itself": (
+        polygon([[0, 0], [10, 10], [10, 0], [0, 10], [0, 0]]),
+        "Ring 0 crosses or touches itself: edge 0",
+    ),
+    "second ring": (
+        multipolygon([square(0, 0, 5, 5)], [[[20, 0], [30, 10], [30, 0], [20, 10]]]),
+        "Ring 1 crosses or touches itself: edge 0 meets edge 2",
+    ),
+    "two vertices": (
+        polygon([[0, 0], [10, 10], [0, 0]]),
+        "Ring 0 has 2 distinct vertices; a ring needs at least three",
+    ),
+    "repeated": (polygon([[0, 0], [10, 0], [10, 0], [0, 10]]), "Ring 0 repeats vertex 1"),
+    "no area": (polygon([[0, 0], [10, 0], [20, 0]]), "Ring 0 folds back on itself"),
+    "latitude": (polygon([[0, 0], [100, 0], [100, 95]]), "Ring 0, vertex 2 has latitude 95, beyond ±90."),
+    "swapped": (polygon([[30, -100], [30, -80], [49, -80]]), "Longitude comes first: the two look swapped"),
+    "metres": (polygon([[5e5, 4e6], [6e5, 4e6], [6e5, 5e6]]), "These look like metres"),
+    "longitude": (polygon([[700, 0], [710, 0], [710, 10]]), "Ring 0, vertex 1 has longitude 710, beyond ±540"),
+    "nan": (polygon([[0, 0], [1, 0], [None, 1]]), "Ring 0, vertex 2 is not finite"),
+    "empty": ({"type": "FeatureCollection", "features": []}, "the collection is empty"),
+    "point": ({"type": "Point", "coordinates": [0, 0]}, "got 'Point'. Drop points and lines first"),
+    "no file": ("nowhere.geojson", "There is no file 'nowhere.geojson'"),
+    "not JSON": ("{nonsense", "the GeoJSON text is not JSON"),
+    "number": (3, "from_geojson takes a path, text or a mapping; got int"),
+    "option": (polygon(square(0, 0, 1, 1)), "edges='straight' is not an option"),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_geojson(name):
+    source, message = INVALID[name]
+    options = {"edges": "straight"} if name == "option" else {}
+    with pytest.raises((ValueError, TypeError)) as error:
+        SphericalPolygon.from_geojson(source, **options)
+    assert message in str(error.value)
+
+
+CROSSED = star(12, 1)[[0, 5, 1, 6, 2, 7]]
+
+
+@pytest.mark.parametrize(
+    ("construct", "message"),
+    [
+        (lambda: SphericalPolygon([]), "rings is empty"),
+        (lambda: SphericalPolygon(3), "rings must be a list of arrays"),
+        (lambda: SphericalPolygon([np.eye(3)[:2]]), "Ring 0 has 2 distinct vertices"),
+        (lambda: SphericalPolygon([np.eye(3)[[0, 1, 1, 2]]]), "Ring 0 repeats vertex 1"),
+        (lambda: SphericalPolygon([2 * np.eye(3)]), "Ring 0 has 3 of 3 rows off the sphere"),
+        (lambda: SphericalPolygon([[[0, 10], [10, 10], [10, 0]]]), "Ring 0 must have shape (m, 3), unit vectors"),
+        (lambda: SphericalPolygon([[[1, 0, 0], [-1, 0, 0], [0, 0, 1]]]), "Ring 0 has antipodal neighbours (vertex 0"),
+        (lambda: SphericalPolygon([CROSSED]), "Ring 0 crosses itself: the edges after vertices"),
+        (lambda: SphericalPolygon([star(20, 1), star(20, 1)[:, [0, 2, 1]]]), "Rings 0 and 1 cross"),
+        (lambda: SphericalPolygon([np.eye(3)], inside=[1.0, 0.0, 0.0]), "inside lies on the border"),
+        (lambda: SphericalPolygon([np.eye(3), np.eye(3)]), "cancel each other"),
+        (lambda: SphericalPolygon.from_geometry("usa"), "takes a shapely geometry"),
+        (lambda: tmsm.LonLatBox(0, 10, 20, 5), "south must be below north"),
+        (lambda: tmsm.LonLatBox(0, 10, 0, 50), "an empty box"),
+        (lambda: tmsm.LonLatBox(0, -95, 20, 5), "south must be within ±90 degrees; got -95"),
+        (lambda: tmsm.LonLatBox(-180, -90, 180, 90), "use Everywhere(Sphere(2))"),
+        (lambda: tmsm.HealpixMask(2, []), "must be whole numbers"),
+        (lambda: tmsm.HealpixMask(2, [48]), "pixels must be between 0 and 47 for nside 2; got 48"),
+        (lambda: tmsm.HealpixMask(2, np.ones(47, dtype=bool)), "has 48 entries; got shape (47,)"),
+        (lambda: tmsm.HealpixMask(1, np.ones(12, dtype=bool)), "All pixels were observed"),
+    ],
+)
+def test_invalid_regions(construct, message):
+    with pytest.raises((ValueError, TypeError)) as error:
+        construct()
+    assert message in str(error.value)
