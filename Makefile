@@ -33,9 +33,10 @@ format: $(READY)  ## Put every file into the project's format
 bench: $(READY)  ## Measure speed, memory and accuracy as ratios, in one run
 	@$(BIN)/python -m benchmarks
 
-figures: $(READY)  ## Draw the pictures of the documentation anew
+figures: $(READY)  ## Draw the pictures of the documentation anew (BORDER=file.geojson for the map)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	$(BIN)/python docs/figures/problem.py
+	@test -z '$(BORDER)' || $(BIN)/python docs/figures/border.py '$(BORDER)'
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
