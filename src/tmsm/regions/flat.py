@@ -212,37 +212,17 @@ class Polygon(Region):
         return Euclidean(2)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        # One edge at a time: n numbers in memory, never n × m.
-        x, y = X[:, 0], X[:, 1]
-        least = np.full(len(X), np.inf)
-        best_u, best_v = np.zeros(len(X)), np.zeros(len(X))
-        best_edge = np.zeros(len(X), dtype=np.int64)
-        at_vertex = np.zeros(len(X), dtype=bool)
-        inside = np.zeros(len(X), dtype=bool)
-        starts, ends = self.vertices, np.roll(self.vertices, -1, axis=0)
-        for k, ((ax, ay), (bx, by)) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-            ex, ey = bx - ax, by - ay
-            u, v = x - ax, y - ay
-            along = np.clip((u * ex + v * ey) / (ex * ex + ey * ey), 0.0, 1.0)
-            u, v = u - along * ex, v - along * ey
-            squared = u * u + v * v
-            nearer = squared < least
-            least = np.where(nearer, squared, least)
-            best_u, best_v = np.where(nearer, u, best_u), np.where(nearer, v, best_v)
-            best_edge[nearer] = k
-            at_vertex = np.where(nearer, (along == 0.0) | (along == 1.0), at_vertex)
-            if ay != by:  # a ray to the right crosses the edge (half-open, so a vertex counts once)
-                crosses = (ay > y) != (by > y)
-                inside ^= crosses & (x < ax + (y - ay) * (ex / ey))
-        length = np.sqrt(least)
+        from tmsm.regions.segments import nearest_edges
+
+        offset, edge, at_vertex, inside = nearest_edges(self.vertices, np.ascontiguousarray(X))
+        length = row_norms(offset)
         sign = np.where(inside, 1.0, -1.0)
         # Beside an edge the gradient is the edge's own normal, which keeps its digits on the border.
-        edges = ends - starts
+        edges = np.roll(self.vertices, -1, axis=0) - self.vertices
         normals = np.column_stack([-edges[:, 1], edges[:, 0]]) * _orientation(self.vertices)
-        gradient = safe_divide(normals, row_norms(normals))[best_edge]
+        gradient = safe_divide(normals, row_norms(normals))[edge]
         at_vertex &= length > 0.0
-        from_vertex = np.column_stack([best_u, best_v])[at_vertex] * sign[at_vertex, None]
-        gradient[at_vertex] = safe_divide(from_vertex, length[at_vertex])
+        gradient[at_vertex] = safe_divide(offset[at_vertex] * sign[at_vertex, None], length[at_vertex])
         return sign * length, gradient
 
 
@@ -253,33 +233,18 @@ def _orientation(vertices: FloatArray) -> float:
     return 1.0 if float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum()) > 0.0 else -1.0
 
 
-def _side(a: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
-    return np.sign((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]))
-
-
 def check_simple(vertices: FloatArray) -> None:
-    m = len(vertices)
+    """Raise where a ring in the plane folds back, crosses or touches itself."""
+    from tmsm.regions.segments import crossing_edges
+
     starts, ends = vertices, np.roll(vertices, -1, axis=0)
     before, after = starts - np.roll(starts, 1, axis=0), ends - starts
     turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
     back = (turn == 0.0) & ((before * after).sum(axis=1) < 0.0)
     if back.any():
         raise InvalidInputError(f"The polygon folds back on itself at vertex {int(np.argmax(back))}; drop that vertex.")
-    for k in range(m):
-        # Edges that share no vertex with edge k and come after it.
-        others = np.arange(k + 2, m if k else m - 1)
-        if others.size == 0:
-            continue
-        a, b = np.broadcast_to(starts[k], (others.size, 2)), np.broadcast_to(ends[k], (others.size, 2))
-        c, d = starts[others], ends[others]
-        straddles = (_side(a, b, c) * _side(a, b, d) <= 0) & (_side(c, d, a) * _side(c, d, b) <= 0)
-        # Collinear edges straddle in both senses and only meet if their extents overlap.
-        overlap = (np.minimum(a, b) <= np.maximum(c, d)).all(axis=1) & (np.minimum(c, d) <= np.maximum(a, b)).all(
-            axis=1
+    first, second = crossing_edges(np.ascontiguousarray(vertices))
+    if first >= 0:
+        raise InvalidInputError(
+            f"The polygon crosses or touches itself: edge {first} meets edge {second}. Check the order of the vertices."
         )
-        crossing = straddles & overlap
-        if crossing.any():
-            raise InvalidInputError(
-                f"The polygon crosses or touches itself: edge {k} meets edge {int(others[np.argmax(crossing)])}. "
-                "Check the order of the vertices."
-            )
