@@ -17,6 +17,7 @@ import numba
 import numpy as np
 
 from tmsm.arrays import FloatArray
+from tmsm.regions.outlines import vertex_numbers
 
 __all__ = ["ArcTree"]
 
@@ -114,12 +115,15 @@ def _settle_touching(arcs: FloatArray) -> None:
     A point that has such a vertex for its nearest lies in a gap of more than half a turn, and there is
     at most one.
     """
-    _, index, counts = np.unique(np.round(arcs[:, 0:3], 11) + 0.0, axis=0, return_inverse=True, return_counts=True)
-    index = index.ravel()
-    for vertex in np.flatnonzero(counts > 1):
-        outgoing = np.flatnonzero(index == vertex)
+    start, end = vertex_numbers(arcs[:, 0:3], arcs[:, 3:6])
+    meeting = np.bincount(start, minlength=end.max() + 1)
+    outgoing_order, incoming_order = np.argsort(start, kind="stable"), np.argsort(end, kind="stable")
+    for vertex in np.flatnonzero(meeting > 1):
+        outgoing, incoming = (
+            order[np.searchsorted(ids, vertex, "left", order) : np.searchsorted(ids, vertex, "right", order)]
+            for ids, order in ((start, outgoing_order), (end, incoming_order))
+        )
         v = arcs[outgoing[0], 0:3]
-        incoming = np.flatnonzero(np.abs(arcs[:, 3:6] - v).max(axis=1) < 1e-10)
         directions = np.vstack([arcs[outgoing, 9:12], arcs[incoming, 12:15]])
         normals = np.vstack([arcs[outgoing, 6:9], arcs[incoming, 6:9]])
         east = directions[0]

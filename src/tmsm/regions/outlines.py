@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,14 +11,23 @@ from tmsm.arrays import FloatArray
 from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 
-__all__ = ["EARTH_RADIUS_KM", "chain", "check_ring", "collapse", "dissolve", "left_area", "split_lonlat_ring"]
+__all__ = [
+    "EARTH_RADIUS_KM",
+    "chain",
+    "check_ring",
+    "collapse",
+    "dissolve",
+    "left_area",
+    "split_lonlat_ring",
+    "vertex_numbers",
+]
 
 EARTH_RADIUS_KM = 6371.0088
 
+IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
+
 # Vertices closer than this are one: rounding in lon/lat to unit vectors is a thousand times smaller.
 _SAME = 1e-12
-
-Key = tuple[int, ...]
 
 
 def split_lonlat_ring(lonlat: FloatArray, tolerance: float) -> FloatArray:
@@ -72,67 +81,59 @@ def dissolve(rings: Sequence[FloatArray]) -> list[FloatArray]:
 
     Rings without such an edge come back as they are.
     """
-    keys = [_keys(ring) for ring in rings]
-    count: Counter[tuple[Key, Key]] = Counter()
-    for ring_keys in keys:
-        for a, b in zip(ring_keys, ring_keys[1:] + ring_keys[:1], strict=True):
-            if a != b:
-                count[min(a, b), max(a, b)] += 1
-    doubled = {edge for edge, times in count.items() if times > 1}
-    degenerate = any(a == b for k in keys for a, b in zip(k, k[1:] + k[:1], strict=True))
-    if not doubled and not degenerate:
+    starts = np.vstack(list(rings))
+    ends = np.vstack([np.roll(ring, -1, axis=0) for ring in rings])
+    a, b = vertex_numbers(starts, ends)
+    _, edge, times = np.unique(
+        np.sort(np.column_stack([a, b]), axis=1), axis=0, return_inverse=True, return_counts=True
+    )
+    kept = (times[edge.ravel()] % 2 == 1) & (a != b)
+    if kept.all():
         return list(rings)
-    points: dict[Key, FloatArray] = {}
-    following: dict[Key, list[Key]] = defaultdict(list)
-    for ring, ring_keys in zip(rings, keys, strict=True):
-        for x, a, b in zip(ring, ring_keys, ring_keys[1:] + ring_keys[:1], strict=True):
-            points.setdefault(a, x)
-            if a != b and count[min(a, b), max(a, b)] % 2:
-                following[a].append(b)
-    return [np.array([points[key] for key in chain]) for chain in _chains(following)]
+    return chain(starts[kept], ends[kept])
 
 
 def chain(starts: FloatArray, ends: FloatArray) -> list[FloatArray]:
-    """Closed rings from directed edges, shape (m, 3) each, that match up end to start."""
-    points: dict[Key, FloatArray] = {}
-    following: dict[Key, list[Key]] = defaultdict(list)
-    for x, a, b in zip(starts, _keys(starts), _keys(ends), strict=True):
-        points.setdefault(a, x)
-        following[a].append(b)
-    return [np.array([points[key] for key in walk]) for walk in _chains(following)]
+    """Closed rings from edges, shape (m, 3) each, that match up end to end.
+
+    Edges are followed from start to end where possible; those that do not match up are turned.
+    """
+    a, b = (ids.tolist() for ids in vertex_numbers(starts, ends))
+    at_vertex: dict[int, list[int]] = defaultdict(list)
+    for k, (u, v) in enumerate(zip(a, b, strict=True)):
+        at_vertex[u].append(k)
+        at_vertex[v].append(k)
+    used = [False] * len(a)
+    rings = []
+    for first in range(len(a)):
+        if used[first]:
+            continue
+        used[first] = True
+        points, here, goal = [starts[first]], b[first], a[first]
+        while here != goal:
+            options = [k for k in at_vertex[here] if not used[k]]
+            if not options:
+                break  # a loose end: not a ring
+            k = next((k for k in options if a[k] == here), options[0])
+            used[k] = True
+            points.append(starts[k] if a[k] == here else ends[k])
+            here = b[k] if a[k] == here else a[k]
+        if here == goal and len(points) > 2:
+            rings.append(np.array(points))
+    return rings
 
 
-def _chains(following: dict[Key, list[Key]]) -> list[list[Key]]:
-    """Closed walks that use every edge once; edges that do not match up are turned."""
-    neighbours: dict[Key, set[Key]] = defaultdict(set)
-    for a, targets in following.items():
-        for b in targets:
-            neighbours[a].add(b)
-            neighbours[b].add(a)
-    chains = []
-    while neighbours:
-        start = next(iter(neighbours))
-        chain, current = [start], start
-        while True:
-            options = neighbours[current]
-            preferred = [b for b in following.get(current, ()) if b in options]
-            chosen = preferred[0] if preferred else next(iter(options))
-            for a, b in ((current, chosen), (chosen, current)):
-                neighbours[a].discard(b)
-                if not neighbours[a]:
-                    del neighbours[a]
-            if chosen == start:
-                break
-            chain.append(chosen)
-            current = chosen
-        if len(chain) > 2:
-            chains.append(chain)
-    return chains
+def vertex_numbers(starts: FloatArray, ends: FloatArray) -> tuple[IntArray, IntArray]:
+    """Number the vertices of edges so that those that coincide, to rounding, have one number."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+    from scipy.spatial import KDTree
 
-
-def _keys(ring: FloatArray) -> list[Key]:
-    grid = np.round(ring / _SAME / 8).astype(np.int64)
-    return [tuple(row) for row in grid.tolist()]
+    points = np.vstack([starts, ends])
+    pairs = KDTree(points).query_pairs(_SAME, output_type="ndarray")
+    links = coo_array((np.ones(len(pairs)), pairs.T), shape=(len(points), len(points)))
+    numbers = connected_components(links, directed=False)[1]
+    return numbers[: len(starts)], numbers[len(starts) :]
 
 
 def left_area(ring: FloatArray) -> float:
