@@ -27,6 +27,8 @@ BoolArray = NDArray[np.bool_]
 # Below this many columns p(p+1)/2 vector dot products beat one thin matrix product:
 # BLAS pads a 3-column product to its kernel width (measured: 12 ms against 55 ms for 10^7 rows).
 _DOT_COLUMNS = 6
+# Beyond so many rows BLAS wakes its threads for a dot product, which costs more than it gains.
+_DOT_ROWS = 10_000
 
 # Small enough to be no length of a vector that is not zero, large enough for its inverse to have room.
 _TINY = 1e-150
@@ -67,11 +69,14 @@ def weighted_gram(G: FloatArray, weight: FloatArray | float | None) -> FloatArra
         total = weighted.T @ G
         total = 0.5 * (total + total.T)
     else:
-        total = np.empty((p, p))
-        columns = list(G.T)
-        for i, left in enumerate(weighted.T):
-            for j in range(i + 1):
-                total[i, j] = total[j, i] = left.dot(columns[j])
+        total = np.zeros((p, p))
+        for start in range(0, len(G), _DOT_ROWS):
+            rows = slice(start, start + _DOT_ROWS)
+            columns = list(G[rows].T)
+            for i, left in enumerate(weighted[rows].T):
+                for j in range(i + 1):
+                    total[i, j] += left.dot(columns[j])
+        total += np.tril(total, -1).T
     if weight is not None:
         total *= weight
     return total

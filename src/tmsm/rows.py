@@ -13,10 +13,10 @@ from tmsm.validation import check_option, check_sample_weight
 
 __all__ = ["BORDER_TOLERANCE", "Block", "Rows"]
 
-# Coordinates in a block: few enough to stay in the cache and below the size at which BLAS wakes its
-# threads for a dot product, enough to pay for the hundred or so array operations on it.  Threads of
-# our own were tried and lost: operations this short spend the gain on waiting for the interpreter.
-_BLOCK_NUMBERS = 3 * 10_000
+# Coordinates in a block: few enough to stay in the cache, enough to pay for the hundred or so array
+# operations on it.  Threads of our own were tried and lost: operations this short spend the gain on
+# waiting for the interpreter.
+_BLOCK_NUMBERS = 3 * 30_000
 # Scales such as the median come from at most this many rows, spread evenly over the table.
 _SAMPLE_ROWS = 2**16
 # Rows closer to the border than this share of the data's extent carry no weight worth the name.
