@@ -1,6 +1,7 @@
 """Exceptions: every one is also the built-in type a caller would expect."""
 
 __all__ = [
+    "CrossingError",
     "EstimationError",
     "InvalidInputError",
     "InvalidTypeError",
@@ -16,6 +17,10 @@ class TmsmError(Exception):
 
 class InvalidInputError(TmsmError, ValueError):
     """An argument has the right type and a value that cannot be used."""
+
+
+class CrossingError(InvalidInputError):
+    """Edges of a border cross."""
 
 
 class InvalidTypeError(TmsmError, TypeError):

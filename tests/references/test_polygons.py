@@ -214,6 +214,150 @@ def test_rings_that_touch_in_a_point():
         assert np.abs(d[differs]).max(initial=0.0) < 100 / 6371008.8  # the tolerance of the edges
 
 
+def plane(xy, size=0.1):
+    """Points of the plane on the sphere, gnomonically: straight lines become great circles."""
+    xy = size * np.array(xy, dtype=float)
+    X = np.column_stack([np.ones(len(xy)), xy])
+    return X / np.linalg.norm(X, axis=1)[:, None]
+
+
+def test_neighbours_with_other_vertices_on_their_common_edge():
+    rng = np.random.default_rng(0)
+    for size in (10.0, 1.0, 0.1):
+        for digits in (15, 6):
+            for _ in range(20):
+                a, b, share = rng.uniform(0.3, 0.7, 3)
+                left, right = np.array([0.0, a]), np.array([1.0, b])
+                middle = np.round(size * (left + share * (right - left)), digits)
+                left, right = np.round(size * left, digits), np.round(size * right, digits)
+                below = [[0, 0], [size, 0], right.tolist(), left.tolist()]
+                above = [left.tolist(), middle.tolist(), right.tolist(), [size, size], [0, size]]
+                region = SphericalPolygon.from_geojson(multipolygon([below], [above]))
+                assert len(region.rings) == 1
+                d, _ = region.border_distance(xyz(*middle)[None])
+                assert np.degrees(d[0]) > 0.15 * size
+
+
+@pytest.mark.parametrize(
+    "geojson",
+    [
+        polygon([[-120, 49], [-100, 49], [-80, 49], [-80, 49.0005], [-120, 49.0005]]),
+        multipolygon(
+            [[[-120, 45], [-105, 45], [-80, 45], [-80, 49], [-120, 49]]],
+            [[[-120, 49.0005], [-100, 49.0005], [-80, 49.0005], [-80, 53], [-120, 53]]],
+        ),
+    ],
+)
+def test_edges_closer_than_the_tolerance_do_not_cross(geojson):
+    region = SphericalPolygon.from_geojson(geojson)
+    assert len(region.rings) == len(geojson["coordinates"])
+
+
+@pytest.mark.parametrize("m", [4, 8, 36, 100])
+def test_hemispheres_and_antipodal_vertices(m):
+    turn = np.arange(m) * 360.0 / m
+    equator = SphericalPolygon([xyz(turn, 0.0)], inside=[0, 0, 1])
+    assert equator.area == pytest.approx(2 * np.pi, rel=1e-12)
+    assert contains(equator, (10, 5), (10, -5)) == [True, False]
+    symmetric = SphericalPolygon([xyz(turn, 10 * np.cos(3 * np.radians(turn)))])
+    assert symmetric.area == pytest.approx(2 * np.pi, rel=1e-9)
+    assert SphericalPolygon([xyz(turn, 1e-6)]).area < 2 * np.pi
+
+
+@pytest.mark.parametrize("radius", [1e-3, 1e-7, 1e-9])
+def test_the_smaller_side_of_a_tiny_ring(radius):
+    rng = np.random.default_rng(3)
+    turn = np.linspace(0, 2 * np.pi, 12, endpoint=False)
+    for seed in range(30):
+        corners = np.column_stack([np.cos(turn), np.sin(turn)]) * rng.uniform(0.5, 1.0, (12, 1))
+        ring = plane(corners, radius) @ np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        region = SphericalPolygon([ring[:: 1 if seed % 2 else -1]])
+        middle = ring.mean(axis=0) / np.linalg.norm(ring.mean(axis=0))
+        assert region.contains(np.array([middle, -middle])).tolist() == [True, False]
+        assert 0 < region.area < 4 * radius**2
+
+
+def test_cells_of_a_grid_in_any_orientation():
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        cells = rng.random((3, 4)) < 0.5
+        cells[1, 1] = True
+        rings = [
+            plane([(x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)])[:: rng.choice([-1, 1])]
+            for y, x in np.argwhere(cells)
+        ]
+        region = SphericalPolygon(rings)
+        points = rng.uniform([0, 0], [4, 3], (300, 2))
+        expected = cells[points[:, 1].astype(int), points[:, 0].astype(int)]
+        d, _ = region.border_distance(plane(points))
+        assert ((d > 0) == expected).all()
+
+
+SQUARE = [(0, 0), (1, 0), (1, 1), (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("rings", "inside", "outside"),
+    [
+        ([SQUARE, [(0.25, 0), (0.75, 0), (0.5, 0.5)]], [(0.1, 0.1), (0.5, 0.8)], [(0.5, 0.2)]),
+        ([SQUARE, [(1, 0.2), (1, 0.8), (2, 0.5)]], [(0.5, 0.5), (1.0, 0.5), (1.2, 0.5)], [(1.2, 0.1)]),
+        ([SQUARE, [(1, 0.2), (2, 0), (2, 1), (1, 0.8)]], [(0.9, 0.5), (1.0, 0.5), (1.5, 0.5)], [(2.5, 0.5)]),
+        ([SQUARE, [(1, -1), (2, -1), (2, 2), (1, 2)]], [(0.5, 0.5), (1.0, 0.5), (1.5, 1.5)], [(0.5, 1.5)]),
+    ],
+    ids=["hole on an edge", "part on an edge", "part on part of an edge", "longer neighbour"],
+)
+@pytest.mark.parametrize("turn", [1, -1])
+def test_rings_that_share_part_of_an_edge(rings, inside, outside, turn):
+    region = SphericalPolygon([plane(rings[0]), plane(rings[1])[::turn]])
+    assert region.contains(plane(inside)).all()
+    assert not region.contains(plane(outside)).any()
+
+
+@pytest.mark.parametrize(
+    "rings",
+    [
+        [[(0, 0), (0.5, 0.5), (1, 1), (1, 0), (0.5, 0.5), (0, 1)]],
+        [
+            [(0, 0), (0.2, 0), (0.8, 0), (1, 0), (1, 1), (0, 1)],
+            [(0.2, -0.2), (0.8, -0.2), (0.8, 0), (0.8, 0.5), (0.2, 0.5), (0.2, 0)],
+        ],
+    ],
+    ids=["bow tie", "two rings"],
+)
+def test_rings_that_cross_in_vertices_are_even_odd_or_an_error(rings):
+    # Either is right; silently taking the wrong side is not.
+    try:
+        region = SphericalPolygon([plane(ring) for ring in rings])
+    except tmsm.errors.CrossingError:
+        return
+    points = np.random.default_rng(0).uniform(-0.3, 1.2, (2000, 2))
+    even_odd = np.zeros(len(points), dtype=bool)
+    for ring in rings:
+        flat = shapely.Polygon(ring) if len(rings) > 1 else shapely.make_valid(shapely.Polygon(ring))
+        even_odd ^= shapely.contains_xy(flat, *points.T)
+    assert (region.contains(plane(points)) == even_odd).all()
+
+
+def test_a_ring_cut_at_the_pole_with_uneven_vertices():
+    ring = [[-180, -90], [-180, -88], [-180, -84.7], [-120, -74], [-60, -75], [0, -70], [60, -67], [120, -66]]
+    region = SphericalPolygon.from_geojson(polygon([*ring, [180, -84.7], [180, -90]]))
+    d, _ = region.border_distance(xyz([180.0, 179.0, -179.0, 0.0], [-88.0, -87.0, -87.0, -90.0]))
+    assert (np.degrees(d) > 1.5).all()
+
+
+def test_holes_across_the_antimeridian_from_their_shell():
+    shell = [[170, 0], [-170, 0], [-170, 20], [170, 20]]
+    region = SphericalPolygon.from_geojson(polygon(shell, [[-178, 5], [-172, 5], [-172, 15], [-178, 15]]))
+    assert contains(region, (-175, 10), (175, 10), (-171, 10)) == [False, True, True]
+
+
+def test_polar_caps_as_boxes_contain_their_pole():
+    assert tmsm.LonLatBox(-180, 60, 180, 90).contains([[0, 0, 1.0]]).all()
+    assert tmsm.LonLatBox(-180, -90, 180, -60).contains([[0, 0, -1.0]]).all()
+    d, _ = tmsm.LonLatBox(-180, 60, 180, 90).border_distance([[0, 0, 1.0], [0, 0, -1.0]])
+    np.testing.assert_allclose(d, np.radians([30, -150]))
+
+
 def test_geojson_in_every_wrapping(tmp_path):
     geometry = polygon(square(0, 0, 20, 20))
     feature = {"type": "Feature", "properties": {}, "geometry": geometry}
@@ -239,7 +383,7 @@ def test_geojson_round_trip(inside):
     region = SphericalPolygon([star(60, 1), star(15, 2, 0.3, 0.05), star(7, 3, 0.1, 0.02)], inside=inside)
     written = json.loads(json.dumps(region.to_geojson()))
     assert sum(len(rings) for rings in written["coordinates"]) == 3
-    back = SphericalPolygon.from_geojson(written, edges="geodesic", inside=xyz(*written["inside"]))
+    back = SphericalPolygon.from_geojson(written, edges="geodesic")
     np.testing.assert_allclose(back.border_distance(RANDOM)[0], region.border_distance(RANDOM)[0], atol=1e-12)
 
 
@@ -254,6 +398,9 @@ def test_geopandas(tmp_path):
     projected = geopandas.GeoSeries([shapely.segmentize(box, 0.05)], crs="EPSG:4326").to_crs("EPSG:5070")
     back = SphericalPolygon.from_geometry(projected)
     np.testing.assert_allclose(back.border_distance(X)[0], expected.border_distance(X)[0], atol=3e-5)
+    polar = shapely.box(-2e6, -2e6, 2e6, 2e6)
+    square_at_pole = SphericalPolygon.from_geometry(geopandas.GeoSeries([polar, None], crs="EPSG:3413"))
+    assert square_at_pole.area * 6371.0088**2 == pytest.approx(16e6, rel=0.05)  # true scale at 70° N
     with pytest.raises(ValueError, match=r"no coordinate reference system.*set_crs"):
         SphericalPolygon.from_geometry(frame.geometry.set_crs(None, allow_override=True))
     for name in ("border.gpkg", "border.shp", "border.fgb"):
@@ -367,6 +514,8 @@ CROSSED = star(12, 1)[[0, 5, 1, 6, 2, 7]]
         (lambda: tmsm.LonLatBox(0, -95, 20, 5), "south must be within ±90 degrees; got -95"),
         (lambda: tmsm.LonLatBox(-180, -90, 180, 90), "use Everywhere(Sphere(2))"),
         (lambda: tmsm.HealpixMask(2, []), "must be whole numbers"),
+        (lambda: tmsm.HealpixMask(3, [1]), "nside must be a power of two; got 3"),
+        (lambda: SphericalPolygon([plane([(0, 0), (1, 0), (3, 0), (2, 0)])]), "nothing is left inside"),
         (lambda: tmsm.HealpixMask(2, [48]), "pixels must be between 0 and 47 for nside 2; got 48"),
         (lambda: tmsm.HealpixMask(2, np.ones(47, dtype=bool)), "has 48 entries; got shape (47,)"),
         (lambda: tmsm.HealpixMask(1, np.ones(12, dtype=bool)), "All pixels were observed"),

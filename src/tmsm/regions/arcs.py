@@ -17,6 +17,8 @@ import numba
 import numpy as np
 
 from tmsm.arrays import FloatArray
+from tmsm.coordinates import xyz_to_lonlat
+from tmsm.errors import CrossingError
 from tmsm.regions.outlines import vertex_numbers
 
 __all__ = ["ArcTree"]
@@ -46,8 +48,11 @@ class ArcTree:
     order: Any
 
     @staticmethod
-    def build(starts: FloatArray, ends: FloatArray, previous: Any, following: Any) -> ArcTree:
-        """From directed arcs (m, 3) and the indices of the arcs before and after each, shape (m,)."""
+    def build(starts: FloatArray, ends: FloatArray, previous: Any, following: Any, *, settle: bool = True) -> ArcTree:
+        """From directed arcs (m, 3) and the indices of the arcs before and after each, shape (m,).
+
+        Without ``settle`` vertices in which rings touch are not looked for.
+        """
         m = len(starts)
         # (a − b) × (a + b) = 2 a × b without the loss of digits on short arcs.
         normal = np.cross(starts - ends, starts + ends)
@@ -58,7 +63,8 @@ class ArcTree:
         arcs[:, 12:15] = np.cross(ends, normal)
         arcs[:, 15:18] = normal[previous] + normal
         arcs[:, 18:21] = normal + normal[following]
-        _settle_touching(arcs)
+        if settle:
+            _settle_touching(arcs)
         # An arc bulges from its chord by the sagitta, at most.
         half = 0.5 * np.linalg.norm(ends - starts, axis=1)
         bulge = (half**2 / (1.0 + np.sqrt(np.maximum(1.0 - half**2, 0.0))) + 1e-15)[:, None]
@@ -91,6 +97,11 @@ class ArcTree:
 
         _in_threads(part, len(rows))
         return d, gradient
+
+    def touches(self) -> tuple[Any, Any]:
+        """Pairs (arc, arc whose start lies in the inner part of the first), as two arrays of indices."""
+        found = _touches(self.boxes, self.arcs, self.first)
+        return self.order[found[:, 0]], self.order[found[:, 1]]
 
     def crossing(self) -> tuple[int, int] | None:
         """The indices of two arcs that cross, if any do; arcs may share an end."""
@@ -129,6 +140,14 @@ def _settle_touching(arcs: FloatArray) -> None:
         east = directions[0]
         angle = np.arctan2(directions @ np.cross(v, east), directions @ east)
         order = np.argsort(angle)
+        # Round the vertex the inside begins after an arc that leaves and ends at one that arrives.
+        leaves = order < len(outgoing)
+        if (leaves == np.roll(leaves, 1)).any():
+            lon, lat = xyz_to_lonlat(v)
+            raise CrossingError(
+                f"Rings cross in a vertex at longitude {lon:.6g}, latitude {lat:.6g} (edges after vertex "
+                f"{int(outgoing[0])} and {int(outgoing[1])}, counted through all rings)."
+            )
         gaps = np.diff(angle[order], append=angle[order[0]] + 2 * np.pi)
         k = int(np.argmax(gaps))
         side = normals[order[k]] + normals[order[(k + 1) % len(order)]]
@@ -380,3 +399,35 @@ def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
                 ):
                     return i, k
     return -1, -1
+
+
+@numba.njit(cache=True)
+def _touches(boxes, arcs, first):  # type: ignore[no-untyped-def]
+    leaves = len(first) - 1
+    stack = np.empty(64, dtype=np.int64)
+    found = [(0, 0)][:0]
+    for i in range(len(arcs)):
+        x, y, z = arcs[i, 0], arcs[i, 1], arcs[i, 2]
+        stack[0] = 0
+        top = 1
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            if _gap(boxes[node], x, y, z) > 1e-24:
+                continue
+            if node < leaves - 1:
+                stack[top], stack[top + 1] = 2 * node + 1, 2 * node + 2
+                top += 2
+                continue
+            leaf = node - (leaves - 1)
+            for k in range(first[leaf], first[leaf + 1]):
+                arc = arcs[k]
+                height = x * arc[6] + y * arc[7] + z * arc[8]
+                after_start = x * arc[9] + y * arc[10] + z * arc[11]
+                before_end = x * arc[12] + y * arc[13] + z * arc[14]
+                if abs(height) < 1e-12 and after_start > 1e-12 and before_end > 1e-12:
+                    found.append((k, i))
+    out = np.empty((len(found), 2), dtype=np.int64)
+    for row in range(len(found)):
+        out[row, 0], out[row, 1] = found[row]
+    return out

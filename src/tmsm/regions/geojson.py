@@ -12,7 +12,7 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.errors import InvalidInputError, InvalidTypeError
-from tmsm.regions.outlines import collapse, left_area, split_lonlat_ring
+from tmsm.regions.outlines import collapse, signed_area, split_lonlat_ring
 from tmsm.validation import as_float_array
 
 __all__ = ["geojson_polygons", "geometry_polygons", "polygons_to_rings", "rings_to_geojson"]
@@ -21,9 +21,11 @@ __all__ = ["geojson_polygons", "geometry_polygons", "polygons_to_rings", "rings_
 LonLatPolygon = list[FloatArray]
 
 
-def geojson_polygons(source: Any) -> list[LonLatPolygon]:
-    """All polygons in a GeoJSON file (its path), text or mapping."""
-    return _checked(list(_walk(_load(source))))
+def geojson_polygons(source: Any) -> tuple[list[LonLatPolygon], FloatArray | None]:
+    """All polygons in a GeoJSON file (its path), text or mapping, and the point inside that it may keep."""
+    loaded = _load(source)
+    inside = loaded.get("inside")
+    return _checked(list(_walk(loaded))), None if inside is None else lonlat_to_xyz(*inside)
 
 
 def geometry_polygons(geometry: Any) -> list[LonLatPolygon]:
@@ -34,9 +36,13 @@ def geometry_polygons(geometry: Any) -> list[LonLatPolygon]:
                 "The geometry has no coordinate reference system. If it is in degrees, say so: .set_crs('EPSG:4326')."
             )
         series = geometry.geometry
-        if not (series.crs.is_geographic and series.crs.to_epsg() == 4326):
+        if series.crs.is_projected:
+            # Edges are straight in that projection: give long ones vertices before they are bent.
+            low_x, low_y, high_x, high_y = series.total_bounds
+            series = series.segmentize(max(high_x - low_x, high_y - low_y) / 1000.0)
+        if series.crs.to_epsg() != 4326:
             series = series.to_crs("EPSG:4326")
-        shapes = list(series)
+        shapes = [shape for shape in series if shape is not None]
     else:
         shapes = [geometry]
     found: list[LonLatPolygon] = []
@@ -55,24 +61,25 @@ def polygons_to_rings(polygons: list[LonLatPolygon], edges: str, tolerance: floa
     Straight edges are dissolved where they are straight, in the plane of longitude and latitude.
     A ring round a pole has no place in that plane and is taken as it is.  ``tolerance`` is in radians.
     """
+    polygons = [[polygon[0], *(_beside_shell(hole, polygon[0]) for hole in polygon[1:])] for polygon in polygons]
     if edges == "geodesic":
         return [collapse(lonlat_to_xyz(*_folded(ring))) for polygon in polygons for ring in polygon]
     flat = [polygon for polygon in polygons if not any(map(_turns, polygon))]
-    rings = _union(flat) if flat else []
+    rings = _union(flat, tolerance) if flat else []
     rings += [ring for polygon in polygons if any(map(_turns, polygon)) for ring in polygon]
     return [collapse(split_lonlat_ring(ring, tolerance)) for ring in rings]
 
 
 def rings_to_geojson(rings: tuple[FloatArray, ...], inside: FloatArray) -> dict[str, Any]:
     """A GeoJSON MultiPolygon with great-circle edges; ``inside`` is kept as a foreign member."""
-    outer = [ring for ring in rings if left_area(ring) <= 2 * np.pi]
-    holes = [ring for ring in rings if left_area(ring) > 2 * np.pi]
+    outer = [ring for ring in rings if signed_area(ring) > 0.0]
+    holes = [ring for ring in rings if signed_area(ring) <= 0.0]
     if not outer:
         outer, holes = holes, outer
     from tmsm.regions.polygons import SphericalPolygon
 
     groups: list[list[FloatArray]] = [[ring] for ring in outer]
-    areas = [min(left_area(ring), 4 * np.pi - left_area(ring)) for ring in outer]
+    areas = [abs(signed_area(ring)) for ring in outer]
     regions = [SphericalPolygon([ring]) for ring in outer]
     for hole in holes:
         around = [k for k, region in enumerate(regions) if region.contains(hole[:1])[0]]
@@ -198,7 +205,15 @@ def _folded(ring: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.remainder(ring[:, 0] + 180.0, 360.0) - 180.0, ring[:, 1]
 
 
-def _union(polygons: list[LonLatPolygon]) -> list[FloatArray]:
+def _beside_shell(hole: FloatArray, shell: FloatArray) -> FloatArray:
+    """The hole in the turn of longitude in which its shell lies."""
+    middle = 0.5 * (shell[:, 0].min() + shell[:, 0].max())
+    off = 0.5 * (hole[:, 0].min() + hole[:, 0].max()) - middle
+    moved: FloatArray = hole - [360.0 * np.round(off / 360.0), 0.0]
+    return moved
+
+
+def _union(polygons: list[LonLatPolygon], tolerance: float) -> list[FloatArray]:
     import shapely
 
     shapes = []
@@ -211,7 +226,7 @@ def _union(polygons: list[LonLatPolygon]) -> list[FloatArray]:
             raise InvalidInputError(f"Ring {number} has no area.")
         shapes.append(shape)
         number += len(polygon)
-    if len(shapes) == 1 and len(polygons[0]) == 1:
+    if len(shapes) == 1:
         return polygons[0]
     # All copies into one turn of longitude, cut at its ends; the cut is cancelled on the sphere.
     pieces = []
@@ -224,29 +239,15 @@ def _union(polygons: list[LonLatPolygon]) -> list[FloatArray]:
             window = shapely.box(-180.0 + 360.0 * turn, -91.0, 180.0 + 360.0 * turn, 91.0)
             piece = shapely.intersection(shape, window)
             pieces.append(shapely.transform(piece, lambda xy, turn=turn: xy - [360.0 * turn, 0.0]))
-    merged = shapely.union_all(pieces)
+    # On a grid of a hundredth of the tolerance (1 m): neighbours whose common edge has
+    # other vertices, or was rounded otherwise, then leave no sliver between them.
+    grid = 10.0 ** np.round(np.log10(np.degrees(tolerance) / 100.0))  # a power of ten, so that ±180 stays
+    merged = shapely.union_all(pieces, grid_size=grid)
     rings = []
     for part in shapely.get_parts(merged):
         if part.geom_type == "Polygon":
             rings.extend([part.exterior, *part.interiors])
-    return _with_common_seam([np.array(ring.coords)[:-1] for ring in rings])
-
-
-def _with_common_seam(rings: list[FloatArray]) -> list[FloatArray]:
-    """Give edges along ±180° the same vertices on both sides, so that they cancel on the sphere."""
-    on_seam = np.unique(np.concatenate([ring[np.abs(ring[:, 0]) == 180.0, 1] for ring in rings]))
-    out = []
-    for ring in rings:
-        following = np.roll(ring, -1, axis=0)
-        pieces = []
-        for a, b in zip(ring, following, strict=True):
-            pieces.append(a[None])
-            if abs(a[0]) == 180.0 and a[0] == b[0]:
-                between = on_seam[(on_seam > min(a[1], b[1])) & (on_seam < max(a[1], b[1]))]
-                between = between if b[1] > a[1] else between[::-1]
-                pieces.append(np.column_stack([np.full(between.size, a[0]), between]))
-        out.append(np.vstack(pieces))
-    return out
+    return [np.array(ring.coords)[:-1] for ring in rings]
 
 
 def _explain_invalid(polygon: LonLatPolygon, number: int, reason: str) -> None:

@@ -31,7 +31,7 @@ class HealpixMask(Region):
     Parameters
     ----------
     nside
-        Resolution of the map, a power of two for nested order.
+        Resolution of the map, a power of two.
     pixels
         Indices of the observed pixels, or a boolean map of all 12 nside² of them.
     nest
@@ -54,6 +54,8 @@ class HealpixMask(Region):
 
     def __init__(self, nside: int, pixels: ArrayLike, nest: bool = False, tolerance: float = 1e-6) -> None:
         nside = check_count(nside, "nside")
+        if nside & (nside - 1):
+            raise InvalidInputError(f"nside must be a power of two; got {nside}.")
         total = 12 * nside**2
         chosen = np.asarray(pixels)
         if chosen.dtype == np.bool_:

@@ -99,7 +99,8 @@ class LonLatBox(Region):
         half = np.radians(0.5 * self.width)
         in_lon = np.ones(len(X), dtype=bool) if self.width == 360.0 else np.abs(lon) <= half
         south, north = np.radians(self.south), np.radians(self.north)
-        inside = in_lon & (lat > south) & (lat < north)
+        # A pole is no border, so the box reaches to it and beyond.
+        inside = in_lon & ((lat > south) | (self.south == -90.0)) & ((lat < north) | (self.north == 90.0))
 
         least = np.full(len(X), np.inf)
         gradient = np.zeros_like(X)

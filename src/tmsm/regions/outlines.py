@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import BoolArray, FloatArray
 from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 
@@ -18,6 +18,8 @@ __all__ = [
     "collapse",
     "dissolve",
     "left_area",
+    "own_edges",
+    "signed_area",
     "split_lonlat_ring",
     "vertex_numbers",
 ]
@@ -28,6 +30,12 @@ IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
 
 # Vertices closer than this are one: rounding in lon/lat to unit vectors is a thousand times smaller.
 _SAME = 1e-12
+
+# Directions to measure areas from; some one of them is far from the antipodes of a ring's vertices.
+_REFERENCES = np.array(
+    [[x, y, z] for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1) if x or y or z], dtype=float
+)
+_REFERENCES /= np.linalg.norm(_REFERENCES, axis=1)[:, None]
 
 
 def split_lonlat_ring(lonlat: FloatArray, tolerance: float) -> FloatArray:
@@ -81,16 +89,21 @@ def dissolve(rings: Sequence[FloatArray]) -> list[FloatArray]:
 
     Rings without such an edge come back as they are.
     """
+    kept = own_edges(rings)
+    if kept.all():
+        return list(rings)
     starts = np.vstack(list(rings))
     ends = np.vstack([np.roll(ring, -1, axis=0) for ring in rings])
-    a, b = vertex_numbers(starts, ends)
+    return chain(starts[kept], ends[kept])
+
+
+def own_edges(rings: Sequence[FloatArray]) -> BoolArray:
+    """Which edges, counted through all rings, are border: those that occur an odd number of times."""
+    a, b = vertex_numbers(np.vstack(list(rings)), np.vstack([np.roll(ring, -1, axis=0) for ring in rings]))
     _, edge, times = np.unique(
         np.sort(np.column_stack([a, b]), axis=1), axis=0, return_inverse=True, return_counts=True
     )
-    kept = (times[edge.ravel()] % 2 == 1) & (a != b)
-    if kept.all():
-        return list(rings)
-    return chain(starts[kept], ends[kept])
+    return np.asarray((times[edge.ravel()] % 2 == 1) & (a != b))
 
 
 def chain(starts: FloatArray, ends: FloatArray) -> list[FloatArray]:
@@ -136,16 +149,26 @@ def vertex_numbers(starts: FloatArray, ends: FloatArray) -> tuple[IntArray, IntA
     return numbers[: len(starts)], numbers[len(starts) :]
 
 
-def left_area(ring: FloatArray) -> float:
-    """Area to the left of a closed ring of great-circle arcs, in steradians, in [0, 4π)."""
-    reference = ring.mean(axis=0)
-    norm = float(np.linalg.norm(reference))
-    reference = reference / norm if norm > 1e-3 else ring[0]
+def signed_area(ring: FloatArray) -> float:
+    """Area to the left of a closed ring of great-circle arcs, in steradians, modulo 4π, in (−2π, 2π]."""
+    # Triangles (reference, a, b) are ill-defined where a vertex is antipodal to the reference.
+    reference = _REFERENCES[np.argmax((_REFERENCES @ ring.T).min(axis=1))]
     a, b = ring, np.roll(ring, -1, axis=0)
-    # Signed excess of the triangles (reference, a, b).
-    volume = np.cross(a, b) @ reference
+    volume = np.cross(a - reference, b - a) @ reference
     excess = 2.0 * np.arctan2(volume, 1.0 + a @ reference + b @ reference + (a * b).sum(axis=1))
-    return float(np.remainder(excess.sum(), 4.0 * np.pi))
+    return wrapped_area(float(excess.sum()))
+
+
+def wrapped_area(area: float) -> float:
+    """The same area modulo 4π, in (−2π, 2π]."""
+    turns = np.ceil((area - 2.0 * np.pi) / (4.0 * np.pi))
+    return float(area - 4.0 * np.pi * turns)
+
+
+def left_area(rings: Sequence[FloatArray]) -> float:
+    """Area of the region to the left of all rings, in steradians, in [0, 4π)."""
+    area = wrapped_area(sum(map(signed_area, rings)))
+    return area if area >= 0.0 else area + 4.0 * np.pi
 
 
 def collapse(ring: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,13 +11,22 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.arrays import ArrayLike, BoolArray, FloatArray
 from tmsm.coordinates import xyz_to_lonlat
-from tmsm.errors import InvalidInputError
+from tmsm.errors import CrossingError, InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region
 from tmsm.regions.geojson import geojson_polygons, geometry_polygons, polygons_to_rings, rings_to_geojson
-from tmsm.regions.outlines import EARTH_RADIUS_KM, check_ring, collapse, dissolve, left_area, split_lonlat_ring
+from tmsm.regions.outlines import (
+    EARTH_RADIUS_KM,
+    check_ring,
+    collapse,
+    dissolve,
+    left_area,
+    own_edges,
+    signed_area,
+    split_lonlat_ring,
+)
 from tmsm.validation import as_float_array, check_number, check_option, check_unit_vector
 from tmsm.values import frozen_array
 
@@ -55,11 +65,10 @@ class SphericalPolygon(Region):
     rings: tuple[FloatArray, ...]
 
     def __init__(self, rings: Sequence[ArrayLike], inside: ArrayLike | None = None) -> None:
-        given = [_as_ring(ring, k) for k, ring in enumerate(_as_list(rings))]
-        chained = dissolve(given)
-        if not chained:
+        given = _with_touching_vertices([_as_ring(ring, k) for k, ring in enumerate(_as_list(rings))])
+        oriented = dissolve(_orient(given))
+        if not oriented:
             raise InvalidInputError("The rings cancel each other: nothing is left inside.")
-        oriented = _orient(chained)
         point = None if inside is None else check_unit_vector(inside, "inside")
         object.__setattr__(self, "rings", tuple(frozen_array(ring) for ring in oriented))
         _check_crossings(self)
@@ -109,7 +118,8 @@ class SphericalPolygon(Region):
         ... ).contains(tmsm.lonlat_to_xyz([-90, -90], [48.9, 49.1]))
         array([ True, False])
         """
-        return _from_polygons(geojson_polygons(source), inside, edges, tolerance)
+        polygons, kept = geojson_polygons(source)
+        return _from_polygons(polygons, kept if inside is None else inside, edges, tolerance)
 
     @staticmethod
     def from_geometry(
@@ -124,7 +134,8 @@ class SphericalPolygon(Region):
     def to_geojson(self) -> dict[str, Any]:
         """A GeoJSON MultiPolygon of the rings; read it back with ``edges="geodesic"``.
 
-        GeoJSON cannot say which side of a ring is meant, so a point inside is kept with it.
+        GeoJSON cannot say which side of a ring is meant, so a point inside is kept with it, as a member
+        "inside" that `from_geojson` knows.
         """
         return rings_to_geojson(self.rings, self._point_inside())
 
@@ -152,7 +163,7 @@ class SphericalPolygon(Region):
     @property
     def area(self) -> float:
         """Area in steradians."""
-        return float(np.remainder(sum(left_area(ring) for ring in self.rings), 4.0 * np.pi))
+        return left_area(self.rings)
 
     @property
     def perimeter(self) -> float:
@@ -191,8 +202,15 @@ def _from_polygons(
     polygons: list[list[FloatArray]], inside: ArrayLike | None, edges: str, tolerance: float
 ) -> SphericalPolygon:
     check_option(edges, ["lonlat", "geodesic"], "edges")
-    tolerance = check_number(tolerance, "tolerance", above=0.0)
-    return SphericalPolygon(polygons_to_rings(polygons, edges, tolerance / (1000.0 * EARTH_RADIUS_KM)), inside)
+    tolerance = check_number(tolerance, "tolerance", above=0.0) / (1000.0 * EARTH_RADIUS_KM)
+    # Edges closer together than the tolerance may cross once they are arcs: then be more exact.
+    for attempt in range(4):
+        try:
+            return SphericalPolygon(polygons_to_rings(polygons, edges, tolerance / 16**attempt), inside)
+        except CrossingError:
+            if edges == "geodesic" or attempt == 3:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def plot_rings(rings: Sequence[FloatArray], ax: Any, **style: Any) -> Any:
@@ -238,7 +256,7 @@ def _as_ring(ring: Any, k: int) -> FloatArray:
     return check_ring(points, name)
 
 
-def _tree_of(rings: Sequence[FloatArray]) -> ArcTree:
+def _tree_of(rings: Sequence[FloatArray], *, settle: bool = True) -> ArcTree:
     from tmsm.regions.arcs import ArcTree
 
     ends = np.vstack([np.roll(ring, -1, axis=0) for ring in rings])
@@ -247,7 +265,7 @@ def _tree_of(rings: Sequence[FloatArray]) -> ArcTree:
     parts = [index[a:b] for a, b in pairwise(offsets)]
     previous = np.concatenate([np.roll(part, 1) for part in parts])
     following = np.concatenate([np.roll(part, -1) for part in parts])
-    return ArcTree.build(np.vstack(list(rings)), ends, previous, following)
+    return ArcTree.build(np.vstack(list(rings)), ends, previous, following, settle=settle)
 
 
 def _shortened(ring: FloatArray, longest: float) -> FloatArray:
@@ -262,17 +280,55 @@ def _shortened(ring: FloatArray, longest: float) -> FloatArray:
     return points
 
 
+def _with_touching_vertices(rings: list[FloatArray]) -> list[FloatArray]:
+    """Put vertices that lie on an edge of another ring (or of their own) into that edge.
+
+    Edges that overlap in part then have whole edges in common, which can be cancelled.
+    """
+    for _ in range(3):
+        edge, vertex = _tree_of(rings, settle=False).touches()
+        if edge.size == 0:
+            break
+        starts = np.vstack(rings)
+        on_edge: dict[int, list[int]] = defaultdict(list)
+        for e, v in zip(edge.tolist(), vertex.tolist(), strict=True):
+            on_edge[e].append(v)
+        pieces = [starts[e][None] for e in range(len(starts))]
+        for e, vertices in on_edge.items():
+            points = starts[vertices]
+            order = np.argsort(np.linalg.norm(points - starts[e], axis=1))
+            pieces[e] = np.vstack([pieces[e], points[order]])
+        offsets = np.cumsum([0, *(len(ring) for ring in rings)])
+        filled = [collapse(np.vstack(pieces[a:b])) for a, b in pairwise(offsets)]
+        rings = filled
+    return rings
+
+
 def _orient(rings: list[FloatArray]) -> list[FloatArray]:
     """Turn rings so that, by the even–odd rule, one side of all of them is on their left."""
     if len(rings) == 1:
         return rings
-    middles = np.array([_middle(ring) for ring in rings])
+    # Both sides of an edge that two rings share are alike: look beside one that a ring has to itself.
+    own = np.split(own_edges(rings), np.cumsum([len(ring) for ring in rings])[:-1])
+    beside = np.array([_beside(ring, mask) for ring, mask in zip(rings, own, strict=True)])
     left = np.zeros((len(rings), len(rings)), dtype=bool)
     for k, ring in enumerate(rings):
-        left[k] = _tree_of([ring]).query(middles)[0] > 0.0
+        left[k] = _tree_of([ring], settle=False).query(beside)[0] > 0.0
     np.fill_diagonal(left, False)
     odd = left.sum(axis=0) % 2 == 1
     return [ring[::-1] if turn else ring for ring, turn in zip(rings, odd, strict=True)]
+
+
+def _beside(ring: FloatArray, own: BoolArray) -> FloatArray:
+    """A point just to the left of the middle of the longest arc that the ring has to itself."""
+    ends = np.roll(ring, -1, axis=0)
+    k = int(np.argmax(np.where(own, np.linalg.norm(ends - ring, axis=1), -1.0)))
+    a, b = ring[k], ends[k]
+    step = 1e-4 * float(np.linalg.norm(b - a))
+    normal = np.cross(a - b, a + b)
+    point: FloatArray = (a + b) / np.linalg.norm(a + b) + step * normal / np.linalg.norm(normal)
+    point /= np.linalg.norm(point)
+    return point
 
 
 def _middle(ring: FloatArray) -> FloatArray:
@@ -285,23 +341,23 @@ def _middle(ring: FloatArray) -> FloatArray:
 
 
 def _check_crossings(polygon: SphericalPolygon) -> None:
+    for k, ring in enumerate(polygon.rings):
+        length = np.linalg.norm(np.roll(ring, -1, axis=0) - ring, axis=1).sum()
+        if abs(signed_area(ring)) <= 1e-12 * length**2:
+            raise InvalidInputError(f"Ring {k} has no area.")
     found = polygon._tree.crossing()
     if found is None:
         return
-    offsets = np.concatenate([[0], np.cumsum([len(ring) for ring in polygon.rings])])
+    offsets = np.cumsum([0, *(len(ring) for ring in polygon.rings)])
     (ring_a, vertex_a), (ring_b, vertex_b) = (
-        (
-            int(np.searchsorted(offsets, k, side="right")) - 1,
-            int(k - offsets[np.searchsorted(offsets, k, side="right") - 1]),
-        )
-        for k in found
+        (k := int(np.searchsorted(offsets, e, "right")) - 1, e - int(offsets[k])) for e in found
     )
     if ring_a == ring_b:
-        raise InvalidInputError(
+        raise CrossingError(
             f"Ring {ring_a} crosses itself: the edges after vertices {vertex_a} and {vertex_b} meet. "
             "Check the order of its vertices."
         )
-    raise InvalidInputError(
+    raise CrossingError(
         f"Rings {ring_a} and {ring_b} cross: the edge after vertex {vertex_a} of the one meets the edge after vertex "
         f"{vertex_b} of the other. Dissolve overlapping parts first."
     )
