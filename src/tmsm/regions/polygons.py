@@ -313,7 +313,14 @@ def _orient(rings: list[FloatArray]) -> list[FloatArray]:
     beside = np.array([_beside(ring, mask) for ring, mask in zip(rings, own, strict=True)])
     left = np.zeros((len(rings), len(rings)), dtype=bool)
     for k, ring in enumerate(rings):
-        left[k] = _tree_of([ring], settle=False).query(beside)[0] > 0.0
+        # Outside the cap that a ring fits into, all points are on the same side of it.
+        middle = ring.mean(axis=0)
+        reach = float((ring @ middle).min())
+        near = beside @ middle >= reach - 1e-9 if reach > 0.0 else np.ones(len(rings), dtype=bool)
+        near[k] = False
+        left[k] = signed_area(ring) < 0.0
+        if near.any():
+            left[k, near] = _tree_of([ring], settle=False).query(beside[near])[0] > 0.0
     np.fill_diagonal(left, False)
     odd = left.sum(axis=0) % 2 == 1
     return [ring[::-1] if turn else ring for ring, turn in zip(rings, odd, strict=True)]
