@@ -4,7 +4,8 @@ import sys
 
 import numpy as np
 
-from benchmarks import borders, hemisphere, speed
+import tmsm
+from benchmarks import borders, hemisphere, speed, united_states
 
 ROWS = 10_000_000
 
@@ -92,7 +93,23 @@ def run_borders():
     report("first region of a later run, from the cache on disk", later, "s", (0, np.inf))
 
 
+def run_united_states():
+    path = united_states.data_file("usa_contiguous_50m.geojson")
+    if path is None:
+        note("no border of the United States here (set TMSM_DATA to the folder that holds it): left out")
+        return
+    print("\nBorder of the contiguous United States: κ̂ of the geodesic weight, n = 10,000, 100 seeds")
+    note("simulating")
+    usa = tmsm.SphericalPolygon.from_geojson(path)
+    for lonlat, kappa, spread in united_states.SETTINGS:
+        found = united_states.estimates(usa, lonlat, kappa, range(united_states.REPEATS))
+        error = 3 * found.std() / np.sqrt(len(found))
+        report(f"mean for κ = {kappa:g} round {lonlat}, three standard errors", found.mean(), "", around(kappa, error))
+        report("… its spread", found.std(), "", around(spread, 4 * spread / np.sqrt(2 * len(found))))
+
+
 if __name__ == "__main__":
     run_speed()
     run_borders()
+    run_united_states()
     run_accuracy()

@@ -4,25 +4,8 @@ import numpy as np
 import pytest
 
 import tmsm
+from benchmarks.united_states import REPEATS, SETTINGS, estimates
 from tests.shared_data import data_file
-
-# (mean lon/lat, κ) and the spread of κ̂ with the geodesic weight at n = 10,000.
-SETTINGS = [((-97.0, 39.0), 30.0, 1.17), ((-80.0, 31.0), 60.0, 2.3), ((-112.0, 34.0), 200.0, 3.6)]
-REPEATS = 100
-
-
-def estimates(region, lonlat, kappa, seeds, fitted=None):
-    model = tmsm.VonMisesFisher()
-    estimator = tmsm.ScoreMatching(model, fitted or region, "geodesic", standard_errors=False)
-    mu = tmsm.lonlat_to_xyz(*lonlat)
-    return np.array(
-        [
-            estimator.fit(
-                model.sample(10_000, region, random_state=seed, mean_direction=mu, concentration=kappa)
-            ).params_.concentration
-            for seed in seeds
-        ]
-    )
 
 
 @pytest.mark.parametrize("resolution", ["50m", "110m"])

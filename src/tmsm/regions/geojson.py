@@ -12,7 +12,7 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.errors import InvalidInputError, InvalidTypeError
-from tmsm.regions.outlines import collapse, signed_area, split_lonlat_ring
+from tmsm.regions.outlines import collapse, signed_area, split_lonlat_rings
 from tmsm.validation import as_float_array
 
 __all__ = ["geojson_polygons", "geometry_polygons", "polygons_to_rings", "rings_to_geojson"]
@@ -67,7 +67,7 @@ def polygons_to_rings(polygons: list[LonLatPolygon], edges: str, tolerance: floa
     flat = [polygon for polygon in polygons if not any(map(_turns, polygon))]
     rings = _union(flat, tolerance) if flat else []
     rings += [ring for polygon in polygons if any(map(_turns, polygon)) for ring in polygon]
-    return [collapse(split_lonlat_ring(ring, tolerance)) for ring in rings]
+    return split_lonlat_rings(rings, tolerance)
 
 
 def rings_to_geojson(rings: tuple[FloatArray, ...], inside: FloatArray) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,13 @@ __all__ = [
     "left_area",
     "own_edges",
     "signed_area",
-    "split_lonlat_ring",
+    "split_lonlat_rings",
     "vertex_numbers",
 ]
 
 EARTH_RADIUS_KM = 6371.0088
 
-IntArray = np.ndarray[tuple[int, ...], np.dtype[np.int32]]
+IntArray = np.ndarray[tuple[int, ...], np.dtype[np.integer[Any]]]
 
 # Vertices closer than this are one: rounding in lon/lat to unit vectors is a thousand times smaller.
 _SAME = 1e-12
@@ -38,23 +39,34 @@ _REFERENCES = np.array(
 _REFERENCES /= np.linalg.norm(_REFERENCES, axis=1)[:, None]
 
 
-def split_lonlat_ring(lonlat: FloatArray, tolerance: float) -> FloatArray:
-    """Unit vectors along a ring whose edges are straight in longitude/latitude.
+def split_lonlat_rings(rings: Sequence[FloatArray], tolerance: float) -> list[FloatArray]:
+    """Unit vectors along rings whose edges are straight in longitude/latitude.
 
     Parameters
     ----------
-    lonlat
-        Vertices in degrees, shape (m, 2), not closed, longitudes continuous along the ring.
+    rings
+        Vertices in degrees, shape (m, 2) each, not closed, longitudes continuous along a ring.
     tolerance
         Largest distance in radians between an edge and the arcs that stand for it.
 
     Returns
     -------
-    Unit vectors, shape (k, 3); the edge from the last to the first is included, its end is not.
+    Unit vectors, shape (k, 3) for each ring; vertices that coincide with the one before (along a pole)
+    are dropped.
     """
-    following = np.roll(lonlat, -1, axis=0)
-    turn = np.round((following[-1, 0] - lonlat[-1, 0]) / 360.0) * 360.0  # a ring round a pole
-    following[-1, 0] -= turn
+    following = []
+    for ring in rings:
+        ends = np.roll(ring, -1, axis=0)
+        ends[-1, 0] -= np.round((ends[-1, 0] - ring[-1, 0]) / 360.0) * 360.0  # a ring round a pole
+        following.append(ends)
+    pieces, points = _split_edges(np.vstack(list(rings)), np.vstack(following), tolerance)
+    lengths = [len(ring) for ring in rings]
+    counts = np.add.reduceat(pieces, np.cumsum([0, *lengths[:-1]]))
+    return [collapse(part) for part in np.split(points, np.cumsum(counts)[:-1])]
+
+
+def _split_edges(lonlat: FloatArray, following: FloatArray, tolerance: float) -> tuple[IntArray, FloatArray]:
+    """Number of arcs for each edge (m,), and the starts of all of them."""
     # No piece longer than 45°, so that its arc is the short one.  Then: halving an edge quarters its
     # distance to the arc, so take so many pieces, and check.
     pieces = np.maximum(np.ceil(np.abs(following - lonlat).max(axis=1) / 45.0), 1).astype(np.int64)
@@ -71,13 +83,15 @@ def split_lonlat_ring(lonlat: FloatArray, tolerance: float) -> FloatArray:
                 length = np.linalg.norm(normal, axis=1)
                 height = np.abs((x * normal).sum(axis=1)) / np.where(length > 0.0, length, 1.0)
                 worst = np.maximum(worst, np.where(length > 0.0, height, 0.0))
-        factor = np.where(worst > tolerance, np.maximum(np.ceil(np.sqrt(worst / tolerance)), 2), 1).astype(np.int64)
+        # Three places do not show the very worst one: leave a little room.
+        worst /= 0.97 * tolerance
+        factor = np.where(worst > 1.0, np.maximum(np.ceil(np.sqrt(worst)), 2), 1).astype(np.int64)
         pieces[todo] *= factor
         todo = todo[factor > 1]
     repeated = np.repeat(np.arange(len(lonlat)), pieces)
     position = np.arange(repeated.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     share = (position / pieces[repeated])[:, None]
-    return lonlat_to_xyz(*_wrapped(lonlat[repeated] + share * (following - lonlat)[repeated]))
+    return pieces, lonlat_to_xyz(*_wrapped(lonlat[repeated] + share * (following - lonlat)[repeated]))
 
 
 def _wrapped(lonlat: FloatArray) -> tuple[FloatArray, FloatArray]:

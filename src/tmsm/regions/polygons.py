@@ -25,7 +25,7 @@ from tmsm.regions.outlines import (
     left_area,
     own_edges,
     signed_area,
-    split_lonlat_ring,
+    split_lonlat_rings,
 )
 from tmsm.validation import as_float_array, check_number, check_option, check_unit_vector
 from tmsm.values import frozen_array
@@ -91,7 +91,7 @@ class SphericalPolygon(Region):
         ``tolerance`` is in radians; longitudes are continuous along each ring.
         """
         arrays = [np.asarray(ring, dtype=np.float64) for ring in rings]
-        return SphericalPolygon([collapse(split_lonlat_ring(ring, tolerance)) for ring in arrays], inside)
+        return SphericalPolygon(split_lonlat_rings(arrays, tolerance), inside)
 
     @staticmethod
     def from_geojson(
