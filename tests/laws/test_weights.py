@@ -58,17 +58,23 @@ def test_divergence_agrees_with_finite_differences(case, weight):
     # div W = P Σ_k (∂_{e_k} W) e_k over an orthonormal tangent basis.
     bases = np.array([tangent_basis(manifold, x) for x in X])
     total = np.zeros_like(X)
-    rough = np.zeros(len(X), dtype=bool)
+    kink = np.zeros(len(X))
     middle = tensor(region, weight, X)
     for k in range(manifold.dim):
         e = bases[:, k]
         ahead = tensor(region, weight, walk(manifold, X, e, h))
         behind = tensor(region, weight, walk(manifold, X, e, -h))
-        rough |= np.abs(ahead - 2 * middle + behind).max(axis=(1, 2)) > 1e-10  # a kink within h
+        # A kink within h moves the slope by no more than the second difference over 2h.
+        kink += np.linalg.norm(ahead - 2 * middle + behind, axis=(1, 2)) / (2 * h)
         total += np.einsum("nij,nj->ni", (ahead - behind) / (2 * h), e)
     total = manifold.project_tangent(X, total)
-    assert rough.mean() < 0.2
-    np.testing.assert_allclose(divergence(region, weight, X)[~rough], total[~rough], atol=3e-6, rtol=3e-6)
+    smooth = kink < 1e-3
+    assert smooth.mean() > 0.8
+    found = divergence(region, weight, X)
+    error = np.linalg.norm(found - total, axis=1)[smooth]
+    bound = 3e-6 * (1 + np.linalg.norm(found, axis=1))[smooth]
+    assert (error <= bound + 1.01 * kink[smooth]).all()
+    assert (error <= bound).mean() > 0.9  # few rows have a kink that near
 
 
 @EVERY_PAIR
