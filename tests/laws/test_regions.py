@@ -58,7 +58,7 @@ def test_gradients_agree_with_finite_differences(case):
         assert (kink < 1e-3).mean() > 0.97
         smooth = kink < 1e-3
         error = np.abs((ahead - behind) / (2 * h) - (gradient * V).sum(1))
-        assert (error <= 2e-6 + 1.01 * kink)[smooth].all()
+        assert (error <= 1e-6 + 1.01 * kink)[smooth].all()
 
 
 @CASES

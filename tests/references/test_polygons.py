@@ -351,6 +351,17 @@ def test_holes_across_the_antimeridian_from_their_shell():
     assert contains(region, (-175, 10), (175, 10), (-171, 10)) == [False, True, True]
 
 
+@pytest.mark.parametrize("box", [tmsm.LonLatBox(-10, 20, 30, 50), tmsm.LonLatBox(170.3, -10.7, -170.1, 10.9)], ids=repr)
+def test_corners_of_a_box_have_a_unit_gradient(box):
+    for shift in (0.0, 1e-16, 1e-12):
+        X = box._corners + shift
+        X /= np.linalg.norm(X, axis=1)[:, None]
+        d, gradient = box.border_distance(X)
+        np.testing.assert_allclose(d, 0.0, atol=1e-11)
+        np.testing.assert_allclose(np.linalg.norm(gradient, axis=1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose((gradient * X).sum(axis=1), 0.0, atol=1e-12)
+
+
 def test_polar_caps_as_boxes_contain_their_pole():
     assert tmsm.LonLatBox(-180, 60, 180, 90).contains([[0, 0, 1.0]]).all()
     assert tmsm.LonLatBox(-180, -90, 180, -60).contains([[0, 0, -1.0]]).all()

@@ -24,7 +24,7 @@ from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
 from tmsm.solve import Solution, solve
 from tmsm.validation import check_flag
-from tmsm.weights import Distance, Weight, as_weight
+from tmsm.weights import Constant, Distance, Weight, as_weight
 
 __all__ = ["ScoreMatching"]
 
@@ -128,7 +128,7 @@ class ScoreMatching(Estimator):
         self._fit, self._stream, self._n_outside = None, None, 0
         self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
-        spec = self._spec(rows)
+        spec = self._spec(rows, rows.sample())
         moments = accumulate(spec, rows)
         assert moments is not None, "the sample has rows inside"
         self._n_outside = rows.n_outside
@@ -212,7 +212,7 @@ class ScoreMatching(Estimator):
         """
         fit = self._fitted
         rows = self._rows(X, sample_weight)
-        weight = Distance("geodesic").resolve(rows.region, rows.sample())
+        weight = Distance("geodesic") if rows.region.has_border else Constant()
         moments = accumulate(MomentSpec(fit.model, weight, self.log_exposure), rows)
         if moments is None:
             raise InvalidInputError(rows.describe_absence())
@@ -266,9 +266,8 @@ class ScoreMatching(Estimator):
             raise InvalidTypeError("log_exposure must be a function of X that returns (value, gradient).")
         return Rows(X, region, sample_weight, self.outside)
 
-    def _spec(self, rows: Rows) -> MomentSpec:
-        """Fix what comes from data: scales of the weight, the origin of a flat model."""
-        sample = rows.sample()
+    def _spec(self, rows: Rows, sample: FloatArray) -> MomentSpec:
+        """Fix what comes from a sample of the rows: scales of the weight, the origin of a flat model."""
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
         self._extent = float(np.ptp(sample, axis=0).max())
@@ -281,9 +280,10 @@ class ScoreMatching(Estimator):
 
     def _first_moments(self, rows: Rows) -> Moments | None:
         """The moments that a stream starts with, features about a first estimate included."""
-        if len(rows.sample()) == 0:
+        sample = rows.sample()
+        if len(sample) == 0:
             return None
-        spec = self._spec(rows)
+        spec = self._spec(rows, sample)
         p = spec.model.n_statistics(rows.region.manifold.embedding_dim)
         moments = accumulate(spec, rows)
         if moments is None or not self.standard_errors:

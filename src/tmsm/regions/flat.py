@@ -11,6 +11,7 @@ from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide, safe_inve
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.base import AxisAligned, Region, SmoothBorder
+from tmsm.regions.outlines import open_ring
 from tmsm.validation import check_number, check_vector
 from tmsm.values import frozen_array
 
@@ -193,17 +194,7 @@ class Polygon(Region):
 
     def __init__(self, vertices: ArrayLike) -> None:
         vertices = Euclidean(2).check_points(vertices, "vertices")
-        if len(vertices) > 1 and (vertices[0] == vertices[-1]).all():
-            vertices = vertices[:-1]
-        if len(np.unique(vertices, axis=0)) < 3:
-            raise InvalidInputError(
-                f"A polygon needs at least three distinct vertices; got {len(np.unique(vertices, axis=0))}."
-            )
-        repeated = (vertices == np.roll(vertices, -1, axis=0)).all(axis=1)
-        if repeated.any():
-            raise InvalidInputError(
-                f"vertices has a repeated vertex (vertex {int(np.argmax(repeated))}); drop one of the two."
-            )
+        vertices = open_ring(vertices, "The polygon")
         check_simple(vertices)
         object.__setattr__(self, "vertices", frozen_array(vertices))
 

@@ -12,10 +12,10 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.errors import InvalidInputError, InvalidTypeError
-from tmsm.regions.outlines import collapse, signed_area, split_lonlat_rings
+from tmsm.regions.outlines import collapse, open_ring, split_lonlat_rings
 from tmsm.validation import as_float_array
 
-__all__ = ["geojson_polygons", "geometry_polygons", "polygons_to_rings", "rings_to_geojson"]
+__all__ = ["geojson_polygons", "geometry_polygons", "groups_to_geojson", "polygons_to_rings"]
 
 # One polygon: its outer ring and its holes, each (m, 2) in degrees, not closed.
 LonLatPolygon = list[FloatArray]
@@ -70,20 +70,11 @@ def polygons_to_rings(polygons: list[LonLatPolygon], edges: str, tolerance: floa
     return split_lonlat_rings(rings, tolerance)
 
 
-def rings_to_geojson(rings: tuple[FloatArray, ...], inside: FloatArray) -> dict[str, Any]:
-    """A GeoJSON MultiPolygon with great-circle edges; ``inside`` is kept as a foreign member."""
-    outer = [ring for ring in rings if signed_area(ring) > 0.0]
-    holes = [ring for ring in rings if signed_area(ring) <= 0.0]
-    if not outer:
-        outer, holes = holes, outer
-    from tmsm.regions.polygons import SphericalPolygon
+def groups_to_geojson(groups: list[list[FloatArray]], inside: FloatArray) -> dict[str, Any]:
+    """A GeoJSON MultiPolygon with great-circle edges from outer rings with their holes.
 
-    groups: list[list[FloatArray]] = [[ring] for ring in outer]
-    areas = [abs(signed_area(ring)) for ring in outer]
-    regions = [SphericalPolygon([ring]) for ring in outer]
-    for hole in holes:
-        around = [k for k, region in enumerate(regions) if region.contains(hole[:1])[0]]
-        groups[min(around, key=lambda k: areas[k]) if around else 0].append(hole)
+    ``inside`` is kept as a foreign member.
+    """
     lon, lat = xyz_to_lonlat(inside)
     return {
         "type": "MultiPolygon",
@@ -177,15 +168,7 @@ def _check_ring(ring: FloatArray, name: str) -> FloatArray:
     if np.abs(ring[:, 0]).max() > 540.0:
         vertex = int(np.argmax(np.abs(ring[:, 0])))
         raise InvalidInputError(f"{name}, vertex {vertex} has longitude {ring[vertex, 0]:.6g}, beyond ±540.")
-    if len(ring) > 1 and (ring[0] == ring[-1]).all():
-        ring = ring[:-1]
-    if len(np.unique(ring, axis=0)) < 3:
-        raise InvalidInputError(
-            f"{name} has {len(np.unique(ring, axis=0))} distinct vertices; a ring needs at least three."
-        )
-    same = (ring == np.roll(ring, -1, axis=0)).all(axis=1)
-    if same.any():
-        raise InvalidInputError(f"{name} repeats vertex {int(np.argmax(same))}; drop one of the two.")
+    ring = open_ring(ring, name)
     # A step of more than half a turn goes the short way, across the antimeridian; one of exactly
     # a turn runs along a pole, as some files close theirs.
     steps = np.diff(ring[:, 0], append=ring[0, 0])

@@ -127,10 +127,20 @@ class LonLatBox(Region):
         sign = np.where(inside, 1.0, -1.0)
         for corner in self._corners:
             q = np.broadcast_to(corner, X.shape)
-            away = X * (X @ corner)[:, None] - corner
+            # Next to the corner the first difference is mostly rounding: make it tangent once more.
+            away = self.manifold.project_tangent(X, X * (X @ corner)[:, None] - corner)
             unit = safe_divide(away, row_norms(away))
             offer(sign * self.manifold.geodesic_distance(X, q), sign[:, None] * unit)
+        # At a corner, and at a pole inside, no direction is the nearest's: take the one to the middle.
+        lost = row_norms(gradient) < 0.5
+        if lost.any():
+            inward = self.manifold.project_tangent(X[lost], np.broadcast_to(self._middle, (int(lost.sum()), 3)))
+            gradient[lost] = safe_divide(inward, row_norms(inward))
         return np.where(inside, np.abs(least), -np.abs(least)), gradient
+
+    @property
+    def _middle(self) -> FloatArray:
+        return lonlat_to_xyz((self.west + 0.5 * self.width) % 360.0, 0.5 * (self.south + self.north))
 
     @property
     def _corners(self) -> FloatArray:
@@ -146,7 +156,6 @@ class LonLatBox(Region):
 
         west, east = self.west, self.west + self.width
         lat_s, lat_n = self.south, self.north
-        middle = lonlat_to_xyz((west + 0.5 * self.width) % 360.0, 0.5 * (lat_s + lat_n))
         rings = []
         if self.width == 360.0:
             for lat in (lat_s, lat_n):
@@ -154,7 +163,7 @@ class LonLatBox(Region):
                     rings.append(np.column_stack([west + np.arange(0.0, 360.0, 90.0), np.full(4, lat)]))
         else:
             rings.append(np.array([[west, lat_s], [east, lat_s], [east, lat_n], [west, lat_n]]))
-        return SphericalPolygon.from_lonlat(rings, tolerance=1e-9, inside=middle)
+        return SphericalPolygon.from_lonlat(rings, tolerance=1e-9, inside=self._middle)
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
         """Draw the border in longitude and latitude; returns the axes."""

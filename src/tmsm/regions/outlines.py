@@ -19,6 +19,7 @@ __all__ = [
     "collapse",
     "dissolve",
     "left_area",
+    "open_ring",
     "own_edges",
     "signed_area",
     "split_lonlat_rings",
@@ -192,20 +193,29 @@ def collapse(ring: FloatArray) -> FloatArray:
     return kept
 
 
-def check_ring(ring: FloatArray, name: str) -> FloatArray:
-    """A ring without its closing vertex, with at least three distinct vertices, none repeated."""
-    if len(ring) > 1 and np.allclose(ring[0], ring[-1], rtol=0.0, atol=_SAME):
+def open_ring(ring: FloatArray, name: str, same: float = 0.0) -> FloatArray:
+    """A ring without its closing vertex: at least three distinct vertices, none repeated in a row.
+
+    Vertices no farther apart than ``same`` in any coordinate are one.
+    """
+    if len(ring) > 1 and np.abs(ring[0] - ring[-1]).max() <= same:
         ring = ring[:-1]
-    if len(ring) < 3:
-        raise InvalidInputError(f"{name} has {len(ring)} distinct vertices; a ring needs at least three.")
-    step = np.linalg.norm(np.roll(ring, -1, axis=0) - ring, axis=1)
-    if (step <= _SAME).any():
-        vertex = int(np.argmax(step <= _SAME))
-        raise InvalidInputError(f"{name} repeats vertex {vertex}; drop one of the two.")
-    if (step >= 2.0 - 1e-12).any():
-        vertex = int(np.argmax(step >= 2.0 - 1e-12))
+    distinct = len(ring) if len(ring) < 3 else len(np.unique(ring, axis=0))
+    if distinct < 3:
+        raise InvalidInputError(f"{name} has {distinct} distinct vertices; a ring needs at least three.")
+    repeated = np.abs(np.roll(ring, -1, axis=0) - ring).max(axis=1) <= same
+    if repeated.any():
+        raise InvalidInputError(f"{name} repeats vertex {int(np.argmax(repeated))}; drop one of the two.")
+    return ring
+
+
+def check_ring(ring: FloatArray, name: str) -> FloatArray:
+    """An `open_ring` of unit vectors with a shortest arc between neighbours."""
+    ring = open_ring(ring, name, _SAME)
+    antipodal = np.linalg.norm(np.roll(ring, -1, axis=0) - ring, axis=1) >= 2.0 - 1e-12
+    if antipodal.any():
         raise InvalidInputError(
-            f"{name} has antipodal neighbours (vertex {vertex} and the next): no arc between them is shortest. "
-            "Put a vertex in between."
+            f"{name} has antipodal neighbours (vertex {int(np.argmax(antipodal))} and the next): no arc between "
+            "them is shortest. Put a vertex in between."
         )
     return ring

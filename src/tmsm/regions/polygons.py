@@ -16,7 +16,7 @@ from tmsm.coordinates import xyz_to_lonlat
 from tmsm.errors import CrossingError, InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region
-from tmsm.regions.geojson import geojson_polygons, geometry_polygons, polygons_to_rings, rings_to_geojson
+from tmsm.regions.geojson import geojson_polygons, geometry_polygons, groups_to_geojson, polygons_to_rings
 from tmsm.regions.outlines import (
     EARTH_RADIUS_KM,
     check_ring,
@@ -137,7 +137,7 @@ class SphericalPolygon(Region):
         GeoJSON cannot say which side of a ring is meant, so a point inside is kept with it, as a member
         "inside" that `from_geojson` knows.
         """
-        return rings_to_geojson(self.rings, self._point_inside())
+        return groups_to_geojson(_with_their_holes(self.rings), self._point_inside())
 
     def _point_inside(self) -> FloatArray:
         middle = _middle(self.rings[0])
@@ -225,6 +225,21 @@ def plot_rings(rings: Sequence[FloatArray], ax: Any, **style: Any) -> Any:
         jump = np.flatnonzero(np.abs(np.diff(lon)) > 180.0) + 1
         ax.plot(np.insert(lon, jump, np.nan), np.insert(lat, jump, np.nan), **{"color": "black", "lw": 1.0, **style})
     return ax
+
+
+def _with_their_holes(rings: Sequence[FloatArray]) -> list[list[FloatArray]]:
+    """Each outer ring, followed by the holes of which it is the smallest ring around."""
+    outer = [ring for ring in rings if signed_area(ring) > 0.0]
+    holes = [ring for ring in rings if signed_area(ring) <= 0.0]
+    if not outer:
+        outer, holes = holes, outer
+    groups = [[ring] for ring in outer]
+    areas = [abs(signed_area(ring)) for ring in outer]
+    regions = [SphericalPolygon([ring]) for ring in outer]
+    for hole in holes:
+        around = [k for k, region in enumerate(regions) if region.contains(hole[:1])[0]]
+        groups[min(around, key=lambda k: areas[k]) if around else 0].append(hole)
+    return groups
 
 
 def _as_list(rings: Any) -> list[Any]:
