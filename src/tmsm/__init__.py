@@ -1,9 +1,9 @@
 """tmsm: fit probability models to data that were only seen inside part of a curved space."""
 
 from tmsm.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
-from tmsm.estimators import NaiveMLE, ScoreMatching
+from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.manifolds import Euclidean, Sphere
-from tmsm.models import MultivariateNormal, VonMisesFisher
+from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, VonMisesFisher, Watson
 from tmsm.regions import (
     Ball,
     BorderPoints,
@@ -21,14 +21,17 @@ from tmsm.weights import Projected
 
 __all__ = [
     "Ball",
+    "Bingham",
     "BorderPoints",
     "Box",
     "Cap",
     "Euclidean",
     "Everywhere",
+    "FisherBingham",
     "HalfSpace",
     "HealpixMask",
     "Hemisphere",
+    "Kent",
     "LonLatBox",
     "MultivariateNormal",
     "NaiveMLE",
@@ -37,7 +40,9 @@ __all__ = [
     "ScoreMatching",
     "Sphere",
     "SphericalPolygon",
+    "TruncatedMLE",
     "VonMisesFisher",
+    "Watson",
     "colatlon_to_xyz",
     "lonlat_to_xyz",
     "xyz_to_colatlon",

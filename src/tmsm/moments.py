@@ -28,8 +28,11 @@ __all__ = [
     "LogExposure",
     "MomentSpec",
     "Moments",
+    "StatisticSums",
     "accumulate",
+    "exposure_terms",
     "residual_squares",
+    "sum_statistics",
 ]
 
 LogExposure = Callable[[FloatArray], tuple[ArrayLike, ArrayLike]]
@@ -138,6 +141,51 @@ class Moments:
         )
 
 
+@dataclass(frozen=True)
+class StatisticSums:
+    """Sums over rows of w, w² and w t: all that a likelihood needs from the data."""
+
+    n: int
+    weight_sum: float
+    weight_squares: float
+    total: FloatArray
+
+    @property
+    def mean(self) -> FloatArray:
+        """The weighted mean of t, shape (p,)."""
+        return self.total / self.weight_sum
+
+    @property
+    def effective_n(self) -> float:
+        """(Σw)²/Σw², the number of equally weighted rows that are worth as much."""
+        return self.weight_sum**2 / self.weight_squares
+
+    def __add__(self, other: StatisticSums) -> StatisticSums:
+        if not isinstance(other, StatisticSums):
+            return NotImplemented
+        return StatisticSums(
+            self.n + other.n,
+            self.weight_sum + other.weight_sum,
+            self.weight_squares + other.weight_squares,
+            self.total + other.total,
+        )
+
+
+def sum_statistics(model: Model, rows: Rows) -> StatisticSums | None:
+    """Sum the statistics of all rows inside the region; None if there are none."""
+
+    def block_sums(block: Block) -> StatisticSums:
+        t, w = model.statistics(block.X), block.sample_weight
+        if w is None:
+            return StatisticSums(len(t), float(len(t)), float(len(t)), t.sum(axis=0))
+        return StatisticSums(len(t), float(w.sum()), float(w @ w), w @ t)
+
+    total: StatisticSums | None = None
+    for sums in rows.map(block_sums):
+        total = sums if total is None else total + sums
+    return total
+
+
 def accumulate(spec: MomentSpec, rows: Rows, *, reference: FloatArray | None = None) -> Moments | None:
     """Sum the moments of all rows inside the region; None if there are none.
 
@@ -172,7 +220,7 @@ class _BlockTerms:
         # W ∇log e, the part of the flux that the known exposure adds.
         self.known_flux: FloatArray | None = None
         if spec.log_exposure is not None:
-            gradient = _exposure_gradient(spec.log_exposure, self.X)
+            _, gradient = exposure_terms(spec.log_exposure, self.X)
             gradient = block.view.region.manifold.project_tangent(self.X, gradient)
             self.known_flux = self.field.apply(gradient)
 
@@ -232,7 +280,8 @@ class _BlockTerms:
         return total
 
 
-def _exposure_gradient(log_exposure: LogExposure, X: FloatArray) -> FloatArray:
+def exposure_terms(log_exposure: LogExposure, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Value (n,) and gradient (n, D) of a user's log exposure, checked."""
     try:
         value, gradient = log_exposure(X)
     except (TypeError, ValueError) as error:
@@ -253,4 +302,4 @@ def _exposure_gradient(log_exposure: LogExposure, X: FloatArray) -> FloatArray:
             f"log_exposure must be finite at every row; {count_rows(bad)} of a block "
             f"(first: {X[np.argmax(bad)].tolist()}). What could not be detected cannot be in the data."
         )
-    return gradient
+    return value, gradient

@@ -7,7 +7,8 @@ import numpy as np
 
 from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError
-from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
+from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted, minimise_over
+from tmsm.models.orbits import RotationOrbit
 from tmsm.secular import minimise_on_sphere
 
 __all__ = ["MAX_CONDITION", "Solution", "solve"]
@@ -25,9 +26,9 @@ class Solution:
     theta
         θ̂, shape (p,).
     tangent
-        Orthonormal basis of the directions in which θ may move at θ̂, shape (p, k).
+        Basis of the directions in which θ may move at θ̂, shape (p, k).
     curvature
-        Hessian of J/2 along them (of the Lagrangian, for a curved set), shape (k, k).
+        Hessian of J/2 in these coordinates, the bend of a curved set included, shape (k, k).
     condition
         Condition number of A after scaling its diagonal to one.
     status
@@ -86,6 +87,37 @@ def _on_sphere(constraint: FixedNorm, A: FloatArray, b: FloatArray) -> Solution:
             "The data do not tell them apart."
         )
     return Solution(theta, tangent, curvature, condition, status)
+
+
+@solve.register
+def _on_orbit(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> Solution:
+    if not (np.isfinite(A).all() and np.trace(A) > 0.0):
+        raise EstimationError(_singular(np.inf))
+
+    def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        slope = A @ theta + b
+        return float(theta @ (slope + b)), 2.0 * slope, 2.0 * A
+
+    # Begin at the minimum over all θ, of least norm where it is not unique.
+    near = -np.linalg.pinv(A, rcond=1.0 / MAX_CONDITION, hermitian=True) @ b
+    best = minimise_over(constraint, objective, near)
+    if best is None:
+        raise EstimationError("The search for the best axes did not end: the rows may be too few for this family.")
+    theta = best.minimum.point.theta
+    point = constraint.point(theta)
+    J = point.jacobian
+    curvature = J.T @ A @ J
+    if not best.on_border:
+        curvature += point.bend(A @ theta + b)
+    condition = _condition(_unit_diagonal(curvature))
+    if not condition <= MAX_CONDITION:
+        raise EstimationError(f"{_singular(condition)} Where the oval is nearly round, its axes are undetermined.")
+    return Solution(theta, J, curvature, condition, constraint.describe(theta, best.on_border))
+
+
+def _unit_diagonal(A: FloatArray) -> FloatArray:
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
+    return A * np.outer(scale, scale)
 
 
 def _solve_positive(A: FloatArray, rhs: FloatArray) -> tuple[FloatArray, float]:

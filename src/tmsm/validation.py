@@ -104,14 +104,15 @@ def check_number(
     *,
     above: float = -np.inf,
     below: float = np.inf,
+    at_least: float = -np.inf,
     hint: str = "",
 ) -> float:
-    """Return a finite float strictly between ``above`` and ``below``."""
+    """Return a finite float strictly between ``above`` and ``below`` and not below ``at_least``."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise InvalidTypeError(f"{name} must be a number; got {_describe(value)}.")
     number = float(value)
-    if not (above < number < below and np.isfinite(number)):
-        rule = "finite"
+    if not (above < number < below and number >= at_least and np.isfinite(number)):
+        rule = "finite" if np.isinf(at_least) else f"finite and at least {at_least:.6g}"
         if np.isfinite(above) and np.isfinite(below):
             rule = f"between {above:.6g} and {below:.6g}"
         elif np.isfinite(above):

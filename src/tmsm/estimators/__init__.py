@@ -2,5 +2,6 @@
 
 from tmsm.estimators.naive import NaiveMLE
 from tmsm.estimators.score_matching import ScoreMatching
+from tmsm.estimators.truncated import TruncatedMLE
 
-__all__ = ["NaiveMLE", "ScoreMatching"]
+__all__ = ["NaiveMLE", "ScoreMatching", "TruncatedMLE"]

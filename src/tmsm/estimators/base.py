@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from tmsm.arrays import FloatArray
-from tmsm.errors import InvalidInputError, InvalidTypeError, NotFittedError
+from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError
 from tmsm.estimators.summary import summary_table
 from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
 from tmsm.models.base import Model
+from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
+from tmsm.regions.base import Region
 
-__all__ = ["Estimator", "Fit"]
+__all__ = ["Estimator", "Fit", "check_model", "check_region", "require_rows"]
 
 
 @dataclass(frozen=True)
@@ -176,3 +178,24 @@ def check_model(model: Any) -> Model:
             + (". Call the class to make one." if isinstance(model, type) else ".")
         )
     return model
+
+
+def check_region(model: Model, region: Any, log_exposure: Any) -> None:
+    """Raise unless the region is one, of the model's manifold, and the exposure a function."""
+    if not isinstance(region, Region):
+        raise InvalidTypeError(
+            f"region must be a region such as Cap(center, radius), or Everywhere(manifold); "
+            f"got {type(region).__name__}."
+        )
+    model.check_manifold(region.manifold)
+    if log_exposure is not None and not callable(log_exposure):
+        raise InvalidTypeError("log_exposure must be a function of X that returns (value, gradient).")
+
+
+def require_rows(n: int, constraint: Constraint) -> None:
+    """Raise where there are fewer rows than parameters."""
+    if n < constraint.n_free:
+        raise EstimationError(
+            f"{n} row{'s' * (n != 1)} cannot determine {constraint.n_free} parameters; "
+            "use more rows, or fix what is known."
+        )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
 from typing import Any, Self
 
-import numpy as np
-
-from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.arrays import ArrayLike
 from tmsm.errors import EstimationError
-from tmsm.estimators.base import Estimator, Fit, check_model
+from tmsm.estimators.base import Estimator, Fit, check_model, require_rows
 from tmsm.inference import inverse_information
 from tmsm.models.base import Model
+from tmsm.moments import sum_statistics
 from tmsm.regions.combinations import Everywhere
 from tmsm.rows import Block, Rows
 from tmsm.validation import as_rows
@@ -66,32 +63,42 @@ class NaiveMLE(Estimator):
         rows = Rows(X, Everywhere(model.whole_manifold(D)), sample_weight)
         model = model.centred(rows.sample())
         constraint = model.constraint(D)
-        if len(rows) < constraint.n_free:
-            raise EstimationError(
-                f"{len(rows)} rows cannot determine {constraint.n_free} parameters; "
-                "use more rows, or fix what is known."
-            )
-
-        def block_sums(block: Block) -> FloatArray:
-            """Σ w, Σ w² and Σ w t."""
-            t, w = model.statistics(block.X), block.sample_weight
-            if w is None:
-                return np.concatenate([[len(t), len(t)], t.sum(axis=0)])
-            return np.concatenate([[w.sum(), w @ w], w @ t])
-
-        weight_sum, weight_squares, *total = reduce(add, rows.map(block_sums))
-        if not weight_sum > 0.0:
+        require_rows(len(rows), constraint)
+        sums = sum_statistics(model, rows)
+        if sums is None or not sums.weight_sum > 0.0:
             raise EstimationError("sample_weight is zero for every row: there is nothing to fit.")
-        theta = model.maximise_likelihood(np.array(total) / weight_sum, D)
-        effective_n = weight_sum**2 / weight_squares
+        theta = model.maximise_likelihood(sums.mean, D)
+        information = model.expectation(theta, D)[1]
         self._fit = Fit(
             title=f"NaiveMLE: {self.model!r}",
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),
             theta=theta,
-            covariance=inverse_information(model.fisher_information(theta, D), constraint.tangent(theta), effective_n),
+            covariance=inverse_information(information, constraint.tangent(theta), sums.effective_n),
             n_samples=len(rows),
             status="The maximum of the likelihood on the whole manifold: truncation is ignored.",
         )
         return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Mean log density of the rows under the fitted model on the whole manifold: larger is better.
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D).
+        y
+            Ignored.
+        sample_weight
+            Relative weights of the rows, shape (n,).
+        """
+        fit = self._fitted
+        rows = Rows(X, Everywhere(fit.model.whole_manifold(fit.embedding_dim)), sample_weight)
+
+        def block_sums(block: Block) -> tuple[float, float]:
+            values, w = fit.model.log_kernel(block.X, fit.theta), block.sample_weight
+            return (float(values.sum()), float(len(values))) if w is None else (float(w @ values), float(w.sum()))
+
+        total, weight = (sum(parts) for parts in zip(*rows.map(block_sums), strict=True))
+        return total / weight - fit.model.log_normaliser(fit.theta, fit.embedding_dim)

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
-from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, TmsmWarning
-from tmsm.estimators.base import Estimator, Fit, check_model
-from tmsm.inference import sandwich_covariance
+from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
+from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
+from tmsm.inference import inverse_information, sandwich_covariance
+from tmsm.likelihood import likelihood_near
 from tmsm.models.base import Model
 from tmsm.moments import (
     MAX_FEATURE_STATISTICS,
     LogExposure,
     Moments,
     MomentSpec,
+    StatisticSums,
     accumulate,
     residual_squares,
+    sum_statistics,
 )
+from tmsm.newton import newton_step
 from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
 from tmsm.solve import Solution, solve
-from tmsm.validation import check_flag
+from tmsm.validation import check_flag, check_option
 from tmsm.weights import Constant, Distance, Weight, as_weight
 
 __all__ = ["ScoreMatching"]
@@ -49,6 +54,10 @@ class ScoreMatching(Estimator):
         Known log detection probability, up to a constant: a function of X (n, D) that returns its
         values (n,) and gradients (n, D), of which the tangent part counts.  The estimate uses the
         gradients; the values must be finite.
+    refine
+        "mle" takes one Newton step from the estimate towards the maximum of the likelihood under
+        truncation, which is as accurate as that maximum to first order; it needs nodes inside the
+        region, see `TruncatedMLE`.  None, the default, needs no integral.
     standard_errors
         Whether `fit` reads the rows a second time for the covariance.
 
@@ -100,6 +109,7 @@ class ScoreMatching(Estimator):
         *,
         outside: Literal["raise", "drop"] = "raise",
         log_exposure: LogExposure | None = None,
+        refine: Literal["mle"] | None = None,
         standard_errors: bool = True,
     ) -> None:
         self.model = model
@@ -107,6 +117,7 @@ class ScoreMatching(Estimator):
         self.weight = weight
         self.outside = outside
         self.log_exposure = log_exposure
+        self.refine = refine
         self.standard_errors = standard_errors
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -136,6 +147,8 @@ class ScoreMatching(Estimator):
             solution = self._solve(moments)
             squares = residual_squares(spec, rows, solution.theta) if self.standard_errors else None
             self._publish(moments, solution, squares)
+            if self.refine is not None:
+                self._refine(sum_statistics(spec.model, rows), rows.sample())
         except EstimationError:
             if len(rows) > 1 and rows.all_identical():
                 raise EstimationError(
@@ -168,6 +181,10 @@ class ScoreMatching(Estimator):
         if getattr(X, "shape", ())[:1] == (0,):
             return self  # readers of files in chunks end with such a block
         rows = self._rows(X, sample_weight)
+        if self.refine is not None:
+            raise InvalidInputError(
+                "refine='mle' needs the rows again and does not work with partial_fit: use fit, or refine=None."
+            )
         if self._stream is None:
             if self._fit is not None:  # of a call to fit, which this stream does not continue
                 self._n_outside, self._fit = 0, None
@@ -254,17 +271,11 @@ class ScoreMatching(Estimator):
         return self.model, self.region, self.weight, self.log_exposure
 
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
-        model, region = check_model(self.model), self.region
-        if not isinstance(region, Region):
-            raise InvalidTypeError(
-                f"region must be a region such as Cap(center, radius), or Everywhere(manifold); "
-                f"got {type(region).__name__}."
-            )
-        model.check_manifold(region.manifold)
+        check_region(check_model(self.model), self.region, self.log_exposure)
         check_flag(self.standard_errors, "standard_errors")
-        if self.log_exposure is not None and not callable(self.log_exposure):
-            raise InvalidTypeError("log_exposure must be a function of X that returns (value, gradient).")
-        return Rows(X, region, sample_weight, self.outside)
+        if self.refine is not None:
+            check_option(self.refine, ["mle"], "refine")
+        return Rows(X, self.region, sample_weight, self.outside)
 
     def _spec(self, rows: Rows, sample: FloatArray) -> MomentSpec:
         """Fix what comes from a sample of the rows: scales of the weight, the origin of a flat model."""
@@ -304,11 +315,7 @@ class ScoreMatching(Estimator):
 
     def _solve(self, moments: Moments) -> Solution:
         constraint = moments.spec.model.constraint(self.region.manifold.embedding_dim)
-        if moments.n < constraint.n_free:
-            raise EstimationError(
-                f"{moments.n} row{'s' * (moments.n != 1)} cannot determine {constraint.n_free} parameters; "
-                "use more rows, or fix what is known."
-            )
+        require_rows(moments.n, constraint)
         if not moments.weight_sum > 0.0:
             raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
         if moments.farthest <= BORDER_TOLERANCE * self._extent:
@@ -345,3 +352,25 @@ class ScoreMatching(Estimator):
             facts=tuple(facts),
         )
         self._moments = moments
+
+    def _refine(self, sums: StatisticSums | None, sample: FloatArray) -> None:
+        """One Newton step from the estimate towards the maximum of the likelihood."""
+        assert self._fit is not None
+        assert sums is not None
+        fit, model = self._fit, self._fit.model
+        constraint = model.constraint(fit.embedding_dim)
+        likelihood = likelihood_near(model, self.region, fit.theta, sums, sample, self.log_exposure)
+        found = newton_step(likelihood, constraint.point(fit.theta), constraint.allows)
+        theta = found.point.theta
+        covariance = None
+        if self.standard_errors:
+            variance = 1.0 / sums.effective_n + likelihood.extra_variance
+            covariance = inverse_information(likelihood(theta)[2], constraint.tangent(theta), 1.0 / variance)
+        self._fit = replace(
+            fit,
+            params=model.parameters(theta, fit.embedding_dim),
+            theta=theta,
+            covariance=covariance,
+            status=f"{fit.status} Then one Newton step towards the maximum of the likelihood under truncation.",
+            facts=(*fit.facts, ("nodes", likelihood.description)),
+        )

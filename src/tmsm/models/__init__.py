@@ -2,20 +2,27 @@
 
 from tmsm.models.base import Model
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
+from tmsm.models.fisher_bingham import Bingham, FisherBingham
+from tmsm.models.kent import Kent
 from tmsm.models.multivariate_normal import MultivariateNormal
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.translated import Translated
 from tmsm.models.von_mises_fisher import VonMisesFisher
+from tmsm.models.watson import Watson
 
 __all__ = [
     "AffineSubspace",
+    "Bingham",
     "Constraint",
     "Field",
+    "FisherBingham",
     "FixedNorm",
+    "Kent",
     "Model",
     "MultivariateNormal",
     "Parameters",
     "Translated",
     "Unrestricted",
     "VonMisesFisher",
+    "Watson",
 ]

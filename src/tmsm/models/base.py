@@ -12,9 +12,10 @@ from tmsm.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
 from tmsm.models.constraints import Constraint, Unrestricted
+from tmsm.models.integration import LogMass, integrate_kernel
 from tmsm.models.parameters import Field, Parameters
 from tmsm.regions.base import Region
-from tmsm.validation import check_count, check_random_state
+from tmsm.validation import as_rows, check_count, check_random_state
 from tmsm.values import ValueObject
 
 __all__ = ["Model"]
@@ -97,25 +98,57 @@ class Model(ValueObject, ABC):
         """θ, shape (p,), from named parameters; the inverse of `parameters`."""
         raise self._missing("way from named parameters to θ, so it cannot be sampled")
 
+    def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        """log p(x; θ) up to a constant, shape (n,): θ·t(x), or a form of it that keeps more digits."""
+        kernel: FloatArray = self.statistics(X) @ theta
+        return kernel
+
+    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
+        """Logarithm of the integral of exp(log_kernel) over the whole manifold."""
+        raise self._missing("normalising constant on the whole manifold")
+
+    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        """Mean (p,) and covariance (p, p) of t under θ on the whole manifold."""
+        raise self._missing("moments on the whole manifold")
+
+    def extent(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        """For a flat family: the corners, shape (D,), of a box with all of the density but e^−40."""
+        raise self._missing("extent, so it cannot be integrated over a region of flat space")
+
     def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
         """θ, shape (p,), of the maximum likelihood on the whole manifold, from the mean of t."""
-        raise self._missing("closed-form likelihood; use ScoreMatching")
-
-    def fisher_information(self, theta: FloatArray, embedding_dim: int) -> FloatArray:
-        """Covariance of t under θ on the whole manifold, shape (p, p)."""
-        raise self._missing("closed-form likelihood; use ScoreMatching")
+        raise self._missing("likelihood on the whole manifold; use ScoreMatching or TruncatedMLE")
 
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
         """Independent draws on the whole manifold, shape (n, D)."""
         raise self._missing("sampler")
 
-    def _check_names(self, params: dict[str, Any]) -> None:
+    def _check_params(self, params: dict[str, Any]) -> FloatArray:
+        """θ from parameters that are checked, names and values."""
         names = [field.name for field in self.fields]
         unknown = [name for name in params if name not in names]
         if unknown:
             raise InvalidInputError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {names}.")
         if names[0] not in params:
             raise InvalidInputError(f"{names[0]} must be given by name: {type(self).__name__} has {names}.")
+        return self.natural_parameters(**params)
+
+    def _check_region(self, region: Any) -> None:
+        if not isinstance(region, Region):
+            raise InvalidTypeError(f"region must be a region such as Cap(center, radius); got {type(region).__name__}.")
+        self.check_manifold(region.manifold)
+
+    def _known_or(self, name: str, value: Any) -> Any:
+        """The value given for a parameter, or else the one that this model knows."""
+        known = getattr(self, name)
+        if value is None:
+            if known is None:
+                raise InvalidInputError(f"{name} must be given: this model does not know it.")
+            return known
+        if known is not None and not np.array_equal(value, known):
+            stated = f" as {known:.6g}; got {value:.6g}" if isinstance(known, float) and np.ndim(value) == 0 else ""
+            raise InvalidInputError(f"{name} is known to this model{stated}, and another one was given.")
+        return value
 
     def _missing(self, what: str) -> InvalidInputError:
         return InvalidInputError(f"{type(self).__name__} has no {what}.")
@@ -174,13 +207,10 @@ class Model(ValueObject, ABC):
         """
         n = check_count(n, "n", at_least=0)
         rng = check_random_state(random_state)
-        self._check_names(params)
-        self.natural_parameters(**params)  # values are checked there
-        if region is not None and not isinstance(region, Region):
-            raise InvalidTypeError(f"region must be a region such as Cap(center, radius); got {type(region).__name__}.")
+        self._check_params(params)
         if region is None:
             return self.draw(n, rng, **params)
-        self.check_manifold(region.manifold)
+        self._check_region(region)
         kept: list[FloatArray] = []
         n_kept = n_drawn = 0
         while n_kept < n:
@@ -203,3 +233,65 @@ class Model(ValueObject, ABC):
                     "too long. Check the parameters and the region's side (~region is the other one)."
                 )
         return np.concatenate(kept)[:n] if kept else np.empty((0, region.manifold.embedding_dim))
+
+    def logpdf(self, X: Any, region: Region | None = None, **params: Any) -> FloatArray:
+        """Logarithm of the density at each row, normalised over the region.
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D).
+        region
+            Where the density integrates to one; None: on the whole manifold.  Outside the region the
+            density is zero.
+        **params
+            The model's parameters by name.
+
+        Returns
+        -------
+        Shape (n,), −∞ outside the region.
+
+        Notes
+        -----
+        `log_mass` gives the logarithm of the probability of the region that this uses, and its error.
+        """
+        theta = self._check_params(params)
+        if region is None:
+            manifold = self.whole_manifold(as_rows(X, "X", empty=True).shape[1])
+        else:
+            self._check_region(region)
+            manifold = region.manifold
+        rows = manifold.check_points(X)
+        D = manifold.embedding_dim
+        self._check_size(theta, D)
+        if region is None or not region.has_border:
+            return self.log_kernel(rows, theta) - self.log_normaliser(theta, D)
+        log_integral = integrate_kernel(self, region, theta).log_integral
+        inside = region.signed_distance(rows)[0] > 0.0
+        return np.where(inside, self.log_kernel(rows, theta) - log_integral, -np.inf)
+
+    def log_mass(self, region: Region, **params: Any) -> LogMass:
+        """Logarithm of the region's probability, and an estimate of its error.
+
+        Parameters
+        ----------
+        region
+            A region of the family's manifold.
+        **params
+            The model's parameters by name.
+        """
+        theta = self._check_params(params)
+        self._check_region(region)
+        D = region.manifold.embedding_dim
+        self._check_size(theta, D)
+        if not region.has_border:
+            return LogMass(0.0, 0.0)
+        found = integrate_kernel(self, region, theta)
+        return LogMass(found.log_integral - self.log_normaliser(theta, D), found.error)
+
+    def _check_size(self, theta: FloatArray, embedding_dim: int) -> None:
+        if theta.size != self.n_statistics(embedding_dim):
+            raise InvalidInputError(
+                f"The parameters are not for {embedding_dim} coordinates, which the points or the region have."
+            )
+

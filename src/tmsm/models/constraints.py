@@ -4,15 +4,19 @@ So (A, b) of one pass serves a model with a known and with an unknown concentrat
 curved family changes the solve only.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from tmsm.arrays import FloatArray
+from tmsm.newton import Minimum, Objective, Point, minimise
 
-__all__ = ["AffineSubspace", "Constraint", "FixedNorm", "Unrestricted"]
+__all__ = ["AffineSubspace", "Best", "Constraint", "FixedNorm", "Unrestricted", "minimise_over"]
 
 
 class Constraint(ABC):
@@ -24,8 +28,29 @@ class Constraint(ABC):
         """Dimension k of the set: the number of parameters to estimate."""
 
     @abstractmethod
+    def point(self, theta: FloatArray) -> Point:
+        """The point of the set at θ, or the nearest one where θ is not in it."""
+
+    def starts(self, theta: FloatArray) -> list[Point]:
+        """Points of the set from which a search for the best one near θ should begin."""
+        return [self.point(theta)]
+
+    def allows(self, theta: FloatArray) -> bool:
+        """Whether a θ of the set is wanted."""
+        return True
+
+    def borders(self) -> Sequence[Constraint]:
+        """The borders of what is wanted, as sets of their own."""
+        return ()
+
+    def describe(self, theta: FloatArray, on_border: bool) -> str:
+        """One sentence about the best θ that was found."""
+        return ""
+
     def tangent(self, theta: FloatArray) -> FloatArray:
         """Orthonormal basis of the directions in which θ may move, shape (p, k)."""
+        basis: FloatArray = np.linalg.qr(self.point(theta).jacobian)[0]
+        return basis
 
 
 @final
@@ -39,8 +64,8 @@ class Unrestricted(Constraint):
     def n_free(self) -> int:
         return self.size
 
-    def tangent(self, theta: FloatArray) -> FloatArray:
-        return np.eye(self.size)
+    def point(self, theta: FloatArray) -> Point:
+        return _FlatPoint(theta, np.eye(self.size))
 
 
 @final
@@ -55,8 +80,8 @@ class AffineSubspace(Constraint):
     def n_free(self) -> int:
         return int(self.basis.shape[1])
 
-    def tangent(self, theta: FloatArray) -> FloatArray:
-        return self.basis
+    def point(self, theta: FloatArray) -> Point:
+        return _FlatPoint(self.offset + self.basis @ (self.basis.T @ (theta - self.offset)), self.basis)
 
 
 @final
@@ -71,7 +96,74 @@ class FixedNorm(Constraint):
     def n_free(self) -> int:
         return self.size - 1
 
-    def tangent(self, theta: FloatArray) -> FloatArray:
+    def point(self, theta: FloatArray) -> Point:
+        length = float(np.linalg.norm(theta))
+        return _NormPoint(theta * (self.radius / length) if length > 0.0 else self.radius * np.eye(self.size)[0])
+
+
+@dataclass(frozen=True)
+class Best:
+    """The lowest minimum over a set, and whether it lies on a border of what is wanted."""
+
+    minimum: Minimum
+    on_border: bool
+
+
+def minimise_over(constraint: Constraint, objective: Objective, near: FloatArray) -> Best | None:
+    """The lowest of the minima that searches near θ end in; None if none ends.
+
+    Where the lowest is not wanted, the best of the others and of those on the borders.
+    """
+    found = _minima(constraint, objective, near)
+    if found and constraint.allows(found[0].point.theta):
+        return Best(found[0], on_border=False)
+    inside = [Best(minimum, False) for minimum in found if constraint.allows(minimum.point.theta)]
+    beside = [
+        Best(minimum, True)
+        for border in constraint.borders()
+        for minimum in _minima(border, objective, near)
+        if constraint.allows(minimum.point.theta)
+    ]
+    return min([*inside, *beside], key=lambda best: best.minimum.value, default=None)
+
+
+def _minima(constraint: Constraint, objective: Objective, near: FloatArray) -> list[Minimum]:
+    """Minima from every start, lowest first."""
+    found = [minimise(objective, start) for start in constraint.starts(near)]
+    return sorted((minimum for minimum in found if minimum.reached), key=lambda minimum: minimum.value)
+
+
+@dataclass(frozen=True)
+class _FlatPoint(Point):
+    theta: FloatArray
+    basis: FloatArray
+
+    @property
+    def jacobian(self) -> FloatArray:
+        return self.basis
+
+    def bend(self, covector: FloatArray) -> FloatArray:
+        return np.zeros((self.basis.shape[1], self.basis.shape[1]))
+
+    def moved(self, step: FloatArray) -> Point:
+        return _FlatPoint(self.theta + self.basis @ step, self.basis)
+
+
+@dataclass(frozen=True)
+class _NormPoint(Point):
+    theta: FloatArray
+
+    @property
+    def jacobian(self) -> FloatArray:
         # The right singular vectors of θᵀ after the first span its orthogonal complement.
-        complement: FloatArray = np.linalg.svd(theta[None, :])[2][1:].T
+        complement: FloatArray = np.linalg.svd(self.theta[None, :])[2][1:].T
         return complement
+
+    def bend(self, covector: FloatArray) -> FloatArray:
+        # θ(s) = θ + T s − ½ ‖s‖² θ / r² + …
+        k = self.theta.size - 1
+        return np.eye(k) * float(-(covector @ self.theta) / (self.theta @ self.theta))
+
+    def moved(self, step: FloatArray) -> Point:
+        away = self.theta + self.jacobian @ step
+        return _NormPoint(away * float(np.linalg.norm(self.theta) / np.linalg.norm(away)))

@@ -185,7 +185,22 @@ class MultivariateNormal(Model):
             raise EstimationError("The sample covariance is singular: all rows are identical or lie in a plane.")
         return self.natural_parameters(mean=mu, covariance=sigma)
 
-    def fisher_information(self, theta: FloatArray, embedding_dim: int) -> FloatArray:
+    def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        # −½ ‖L⁻¹(x − μ)‖², Σ = LLᵀ: no digits are lost to coordinates far from 0.
+        params = self.parameters(theta, X.shape[1])
+        scaled = np.linalg.solve(np.linalg.cholesky(params.covariance), (X - params.mean).T)
+        return -0.5 * (scaled**2).sum(axis=0)
+
+    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
+        covariance = self.parameters(theta, embedding_dim).covariance
+        return 0.5 * (embedding_dim * float(np.log(2.0 * np.pi)) + float(np.linalg.slogdet(covariance)[1]))
+
+    def extent(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        params = self.parameters(theta, embedding_dim)
+        reach = 9.0 * np.sqrt(np.diag(params.covariance))
+        return params.mean - reach, params.mean + reach
+
+    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
         params = self.parameters(theta, embedding_dim)
         mu, sigma = params.mean, params.covariance
         d = embedding_dim
@@ -201,7 +216,8 @@ class MultivariateNormal(Model):
             cross = sigma[np.ix_(a, i)] * (sigma[np.ix_(b, j)] + np.outer(mu[b], mu[j]))
             quartic += cross + sigma[np.ix_(a, j)] * np.outer(mu[b], mu[i])
         out[d:, d:] = np.outer(m, m) * quartic
-        return out
+        second = sigma + np.outer(mu, mu)
+        return np.concatenate([mu, -m * second[i, j]]), out
 
     def draw(  # type: ignore[override]
         self,
@@ -216,14 +232,8 @@ class MultivariateNormal(Model):
 
     def _mean_and_covariance(self, mean: ArrayLike, covariance: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
         mu = check_vector(mean, "mean")
-        if covariance is None:
-            if self.covariance is None:
-                raise InvalidInputError("covariance must be given: this model does not know it.")
-            sigma = self.covariance
-        else:
-            sigma = _check_covariance(covariance)
-            if self.covariance is not None and not np.array_equal(sigma, self.covariance):
-                raise InvalidInputError("covariance is known to this model, and another one was given.")
+        given = None if covariance is None else _check_covariance(covariance)
+        sigma: FloatArray = self._known_or("covariance", given)
         if len(sigma) != mu.size:
             raise InvalidInputError(f"mean has {mu.size} entries, covariance {len(sigma)} rows.")
         return mu, sigma

@@ -90,8 +90,18 @@ class Translated(Model):
     def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
         return self.model.maximise_likelihood(mean, embedding_dim)
 
-    def fisher_information(self, theta: FloatArray, embedding_dim: int) -> FloatArray:
-        return self.model.fisher_information(theta, embedding_dim)
+    def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        return self.model.log_kernel(X - self.origin, theta)
+
+    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
+        return self.model.log_normaliser(theta, embedding_dim)
+
+    def extent(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        low, high = self.model.extent(theta, embedding_dim)
+        return low + self.origin, high + self.origin
+
+    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        return self.model.expectation(theta, embedding_dim)
 
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
         return self.model.draw(n, rng, **params)

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray, row_dots, weighted_gram
+from tmsm.contour import sphere_mixture
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.models.base import Model
@@ -15,7 +16,7 @@ from tmsm.models.constraints import Constraint, FixedNorm, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.validation import check_number, check_unit_vector
 
-__all__ = ["VonMisesFisher", "concentration_from_resultant", "mean_resultant"]
+__all__ = ["VonMisesFisher", "concentration_from_resultant", "log_sphere_integral", "mean_resultant"]
 
 
 @final
@@ -127,7 +128,7 @@ class VonMisesFisher(Model):
         self, *, mean_direction: ArrayLike, concentration: float | None = None
     ) -> FloatArray:
         mu = check_unit_vector(mean_direction, "mean_direction")
-        return self._known_or(concentration) * mu
+        return self._kappa(concentration) * mu
 
     def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
         resultant = float(np.linalg.norm(mean))
@@ -137,12 +138,24 @@ class VonMisesFisher(Model):
             return mean / resultant * self.concentration
         return mean / resultant * concentration_from_resultant(resultant, embedding_dim)
 
-    def fisher_information(self, theta: FloatArray, embedding_dim: int) -> FloatArray:
+    def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        # κ (μ·x − 1) = −κ ‖x − μ‖²/2, which keeps its digits at high concentration.
         kappa = float(np.linalg.norm(theta))
-        mu = theta / kappa
+        if kappa == 0.0:
+            return np.zeros(len(X))
+        away = X - theta / kappa
+        return -0.5 * kappa * row_dots(away, away)
+
+    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
+        return log_sphere_integral(float(np.linalg.norm(theta)), embedding_dim)
+
+    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        kappa = float(np.linalg.norm(theta))
+        mu = theta / kappa if kappa > 0.0 else np.eye(theta.size)[0]
         ratio, slope = mean_resultant(kappa, embedding_dim)
+        across = ratio / kappa if kappa > 0.0 else slope
         # Var(μ·x) = A'(κ) along the mean, A(κ)/κ across it.
-        return (ratio / kappa) * np.eye(mu.size) + (slope - ratio / kappa) * np.outer(mu, mu)
+        return ratio * mu, across * np.eye(mu.size) + (slope - across) * np.outer(mu, mu)
 
     def draw(  # type: ignore[override]
         self,
@@ -153,7 +166,7 @@ class VonMisesFisher(Model):
         concentration: float | None = None,
     ) -> FloatArray:
         mu = check_unit_vector(mean_direction, "mean_direction")
-        kappa = self._known_or(concentration)
+        kappa = self._kappa(concentration)
         # x = (1 − u) μ + sqrt(u (2 − u)) ξ: u = 1 − μ·x keeps its digits at high concentration.
         u = _draw_deficit(n, kappa, mu.size, rng)
         xi = rng.standard_normal((n, mu.size))
@@ -163,17 +176,8 @@ class VonMisesFisher(Model):
         X /= np.linalg.norm(X, axis=1)[:, None]
         return X
 
-    def _known_or(self, concentration: float | None) -> float:
-        if concentration is None:
-            if self.concentration is None:
-                raise InvalidInputError("concentration must be given: this model does not know it.")
-            return self.concentration
-        concentration = check_number(concentration, "concentration", above=0.0)
-        if self.concentration not in (None, concentration):
-            raise InvalidInputError(
-                f"concentration is known to this model as {self.concentration:.6g}; got {concentration:.6g}."
-            )
-        return concentration
+    def _kappa(self, concentration: float | None) -> float:
+        return check_number(self._known_or("concentration", concentration), "concentration", at_least=0.0)
 
 
 def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
@@ -200,6 +204,17 @@ def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
     return ratio, slope
 
 
+def log_sphere_integral(kappa: float, embedding_dim: int) -> float:
+    """log ∫ exp(κ (μ·x − 1)) over S^(D−1) = (D/2) log 2π − v log κ + log(e^{−κ} I_v(κ)), v = D/2 − 1."""
+    from scipy.special import ive
+
+    v = 0.5 * embedding_dim - 1.0
+    scaled = float(ive(v, kappa))
+    if kappa < 1.0 or scaled < 1e-250:  # cancelling logarithms, or underflow in high dimension
+        return sphere_mixture(np.zeros(embedding_dim), kappa * np.eye(embedding_dim)[0]).log_integral - kappa
+    return 0.5 * embedding_dim * math.log(2.0 * math.pi) - v * math.log(kappa) + math.log(scaled)
+
+
 def concentration_from_resultant(resultant: float, embedding_dim: int) -> float:
     """κ with A(κ) = resultant, to a residual of 1e-12 or rounding, for κ up to about 1e7."""
     if not resultant < 1.0 - 1e-15:
@@ -224,6 +239,8 @@ def concentration_from_resultant(resultant: float, embedding_dim: int) -> float:
 
 def _draw_deficit(n: int, kappa: float, D: int, rng: np.random.Generator) -> FloatArray:
     """Draws of 1 − μ·x, shape (n,)."""
+    if D == 3 and kappa < 1e-12:
+        return 2.0 * rng.random(n)  # uniform
     if D == 3:
         # Uniform on [0, 1 − e^{−2κ}] through the inverse: exact.
         deficit: FloatArray = -np.log1p(rng.random(n) * np.expm1(-2.0 * kappa)) / kappa

@@ -28,6 +28,17 @@ class Region(ValueObject, ABC):
     has_border: bool = True
 
     @property
+    def distance_slack(self) -> float:
+        """How much larger than the true distance to the border the given one may be: zero if it is exact."""
+        return 0.0
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Corners, shape (D,), of a box of the embedding space that holds the region; infinite where unknown."""
+        D = self.manifold.embedding_dim
+        return np.full(D, -np.inf), np.full(D, np.inf)
+
+    @property
     @abstractmethod
     def manifold(self) -> Manifold:
         """The manifold of which this is a part."""

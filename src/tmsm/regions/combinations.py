@@ -70,6 +70,10 @@ class Complement(Region):
     def manifold(self) -> Manifold:
         return self.region.manifold
 
+    @property
+    def distance_slack(self) -> float:
+        return self.region.distance_slack
+
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         d, gradient = self.region.signed_distance(X)
         return -d, -gradient
@@ -101,6 +105,15 @@ class _Combination(Region):
     @property
     def manifold(self) -> Manifold:
         return self.parts[0].manifold
+
+    @property
+    def distance_slack(self) -> float:
+        return max(part.distance_slack for part in self.parts)
+
+    @property
+    def _corners(self) -> tuple[FloatArray, FloatArray]:
+        lower, upper = zip(*(part.bounds for part in self.parts), strict=True)
+        return np.array(lower), np.array(upper)
 
     @abstractmethod
     def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
@@ -135,6 +148,11 @@ class Intersection(_Combination):
     def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
         return candidate < current
 
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        lower, upper = self._corners
+        return lower.max(axis=0), upper.min(axis=0)
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -150,6 +168,11 @@ class Union(_Combination):
 
     def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
         return candidate > current
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        lower, upper = self._corners
+        return lower.min(axis=0), upper.max(axis=0)
 
 
 def intersection(a: Region, b: Region) -> Region:

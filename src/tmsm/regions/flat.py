@@ -61,6 +61,10 @@ class Box(Region, AxisAligned):
     def manifold(self) -> Manifold:
         return Euclidean(self.lower.size)
 
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        return self.lower, self.upper
+
     def axis_distances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         from_lower = X - self.lower
         from_upper = self.upper - X
@@ -112,6 +116,10 @@ class Ball(SmoothBorder, Region):
     @property
     def manifold(self) -> Manifold:
         return Euclidean(self.center.size)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        return self.center - self.radius, self.center + self.radius
 
     def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         inward = self.center - X
@@ -201,6 +209,10 @@ class Polygon(Region):
     @property
     def manifold(self) -> Manifold:
         return Euclidean(2)
+
+    @property
+    def bounds(self) -> tuple[FloatArray, FloatArray]:
+        return self.vertices.min(axis=0), self.vertices.max(axis=0)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         from tmsm.regions.segments import nearest_edges

@@ -97,6 +97,13 @@ class BorderPoints(Region):
     def _flat_trees(self) -> dict[int, KDTree]:
         return {}
 
+    @cached_property
+    def distance_slack(self) -> float:  # type: ignore[override]
+        """The widest gap between a point of the border and the second nearest other one."""
+        k = min(3, len(self.points))
+        gaps = np.asarray(self._tree.query(self.points, k=k)[0]).reshape(len(self.points), -1)
+        return float(gaps[:, -1].max())
+
     def _inside(self, X: FloatArray) -> BoolArray:
         if self.inside_rule is None:
             return np.ones(len(X), dtype=bool)

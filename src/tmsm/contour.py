@@ -1,0 +1,152 @@
+"""The integral of exp(γ·x + Σ q_i x_i²) over a sphere of any dimension, and the moments under it.
+
+With λ_i = max q − q_i, Laplace's transform in ‖x‖² turns the integral over S^(D−1) into one along a
+contour in the complex plane,
+
+    e^{max q} / (πi) ∫ exp(t) Π_i sqrt(π / (λ_i + t)) exp(γ_i² / (4 (λ_i + t))) dt,
+
+and given t the coordinates are independent normal variables with variance s_i = 1/(2(λ_i + t)) and
+mean γ_i s_i.  So every moment of x is a (complex) mixture of normal moments.  The contour goes
+through the saddle point and follows the steepest descent to third order, a parabola that opens to
+the left; it straightens before it comes near a singularity −λ_i further left, where the integrand
+would grow again.  On it the trapezoidal rule converges exponentially, at any concentration.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tmsm.arrays import FloatArray
+
+__all__ = ["SphereMixture", "sphere_mixture"]
+
+ComplexArray = NDArray[np.complex128]
+
+# Step of the trapezoidal rule in widths of the saddle: the error is below exp(−40).
+_STEP = 0.1
+# What is this many logarithms below the saddle does not count.
+_NEGLIGIBLE = 42.0
+_BLOCK = 128
+
+
+@dataclass(frozen=True)
+class SphereMixture:
+    """log of the integral, and the normal mixture that stands for the density.
+
+    Attributes
+    ----------
+    log_integral
+        Logarithm of the integral with respect to the area of the sphere.
+    weights
+        Complex, shape (K,): those of the upper half of the contour, whose lower half is its mirror
+        image.  An expectation is the real part of a weighted sum; that of the weights is one.
+    means, variances
+        Of the coordinates given the node, complex, shape (K, D).
+    """
+
+    log_integral: float
+    weights: ComplexArray
+    means: ComplexArray
+    variances: ComplexArray
+
+    def moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean (D,) of x, second moments (D, D), and the covariance of y = (x, x_i x_j for i ≤ j)."""
+        w, m, s = self.weights, self.means, self.variances
+        i, j = np.triu_indices(m.shape[1])
+        diagonal = s[:, i] * (i == j)
+        mean = _real(w @ m)
+        pairs = m[:, i] * m[:, j] + diagonal
+        second = np.empty((m.shape[1], m.shape[1]))
+        second[i, j] = second[j, i] = _real(w @ pairs)
+        # Cov(y) = E Cov(y | t) + Cov E(y | t).
+        y = np.hstack([m, pairs])
+        y -= _real(w @ y)
+        between = _real((y * w[:, None]).T @ y)
+        return mean, second, between + _real(np.tensordot(w, self._conditional(), axes=1))
+
+    def _conditional(self) -> ComplexArray:
+        """Cov(y | t) at each node, (K, d, d): Isserlis' formulae for independent coordinates."""
+        m, s = self.means, self.variances
+        D = m.shape[1]
+        i, j = np.triu_indices(D)
+        S = s[:, :, None] * np.eye(D)
+        out = np.empty((len(m), D + i.size, D + i.size), dtype=np.complex128)
+        out[:, :D, :D] = S
+        out[:, :D, D:] = S[:, :, i] * m[:, None, j] + S[:, :, j] * m[:, None, i]
+        out[:, D:, :D] = out[:, :D, D:].transpose(0, 2, 1)
+
+        def term(a: NDArray[np.intp], b: NDArray[np.intp], c: NDArray[np.intp], d: NDArray[np.intp]) -> ComplexArray:
+            """s_ac (½ s_bd + m_b m_d): the four ways to pair (a, b) with (c, d)."""
+            rest = 0.5 * S[:, b[:, None], d] + m[:, b][:, :, None] * m[:, d][:, None, :]
+            product: ComplexArray = S[:, a[:, None], c] * rest
+            return product
+
+        out[:, D:, D:] = term(i, j, i, j) + term(i, j, j, i) + term(j, i, i, j) + term(j, i, j, i)
+        return out
+
+
+def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
+    """Integrate exp(Σ linear_i x_i + Σ quadratic_i x_i²) over the unit sphere; both have shape (D,)."""
+    top = float(quadratic.max())
+    rates = top - quadratic
+    squares = 0.25 * linear**2
+    saddle = _saddle(rates, squares)
+    shifted = rates + saddle
+    second = float((0.5 / shifted**2 + 2.0 * squares / shifted**3).sum())
+    third = float((1.0 / shifted**3 + 6.0 * squares / shifted**4).sum())
+    bend = third / (6.0 * second)  # t = saddle + iy − bend y² + …
+    h = _STEP / np.sqrt(second)
+    # With ρ = γ²/(4(λ+t)²) ≤ 1, a parabola passes a singularity without growth if its
+    # bend (λ+t) ρ² ≤ 1; beside the others there is none up to (λ+t)(1 − √ρ) left of the saddle.
+    # So go that far with the one, and on with as much of a bend as all of them bear.
+    share = squares / shifted**2
+    bearable = 1.0 / np.maximum(shifted * share**2, 1e-300)
+    far = bearable < bend
+    limit = float((shifted * (1.0 - np.sqrt(share)))[far].min()) if far.any() else np.inf
+    beyond = 0.5 * float(bearable.min()) if far.any() else 0.0
+
+    peak = saddle - 0.5 * float(np.log(shifted).sum()) + float((squares / shifted).sum())
+    pieces: list[ComplexArray] = []
+    starts: list[ComplexArray] = []
+    for block in range(1000):
+        y = h * np.arange(block * _BLOCK, (block + 1) * _BLOCK)
+        saturation = 1.0 + bend * y**2 / limit
+        t = saddle + 1j * y - (bend / saturation + beyond) * y**2
+        z = rates + t[:, None]
+        exponent = t - 0.5 * np.log(z).sum(axis=1) + (squares / z).sum(axis=1) - peak
+        pieces.append(np.exp(exponent) * (1.0 + 2j * (bend / saturation**2 + beyond) * y))
+        starts.append(z)
+        if exponent[-1].real < -_NEGLIGIBLE:
+            break
+    weights, z = np.concatenate(pieces), np.vstack(starts)
+    keep = np.abs(weights) > 1e-18 * np.abs(weights).max()
+    weights, z = weights[keep], z[keep]
+    weights[0] *= 0.5  # the two halves of the contour are mirror images
+    total = float(weights.sum().real)
+    dim = quadratic.size
+    log_integral = top + peak + 0.5 * dim * np.log(np.pi) + float(np.log(2.0 * h * total / np.pi))
+    variances = 0.5 / z
+    return SphereMixture(float(log_integral), weights / total, linear * variances, variances)
+
+
+def _saddle(rates: FloatArray, squares: FloatArray) -> float:
+    """t > 0 with Σ 1/(2(λ+t)) + γ²/(4(λ+t)²) = 1.
+
+    The left side is decreasing and convex, so Newton from the left of the root goes up to it.
+    """
+    lowest = rates == 0.0
+    t = 0.25 * float(lowest.sum() + np.sqrt(lowest.sum() ** 2 + 16.0 * squares[lowest].sum()))
+    for _ in range(200):
+        shifted = rates + t
+        excess = float((0.5 / shifted + squares / shifted**2).sum()) - 1.0
+        slope = float((0.5 / shifted**2 + 2.0 * squares / shifted**3).sum())
+        step = excess / slope
+        t += step
+        if abs(step) <= 1e-14 * t:
+            break
+    return t
+
+
+def _real(array: ComplexArray) -> FloatArray:
+    return np.ascontiguousarray(array.real)

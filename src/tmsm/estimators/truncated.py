@@ -1,0 +1,234 @@
+"""Exact maximum likelihood under truncation, by quadrature: the yardstick, where the integral is in reach."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
+from tmsm.estimators.score_matching import ScoreMatching
+from tmsm.inference import inverse_information
+from tmsm.likelihood import RegionLikelihood, likelihood_near
+from tmsm.models.base import Model
+from tmsm.models.constraints import Constraint, minimise_over
+from tmsm.moments import LogExposure, StatisticSums, exposure_terms, sum_statistics
+from tmsm.regions.base import Region
+from tmsm.rows import Block, Rows
+from tmsm.validation import check_count
+
+__all__ = ["TruncatedMLE"]
+
+# Nodes are made for a θ; if the maximum turns out to lie where they are too coarse, they are made again.
+_MAX_ROUNDS = 4
+
+
+class TruncatedMLE(Estimator):
+    """Maximum likelihood of a model that was only seen inside a region.
+
+    The normalising constant over the region is computed: by quadrature up to dimension two, with nodes
+    that are built once for each region and shared by all fits, and by Monte Carlo nodes above.  It is
+    the most accurate estimate there is, where the integral is in reach; elsewhere use `ScoreMatching`,
+    from which this one starts.
+
+    Parameters
+    ----------
+    model
+        What to fit, such as `VonMisesFisher()`.
+    region
+        Where data could be seen, such as `Cap(center, radius)`.
+    outside
+        What to do with rows outside the region: "raise" or "drop".
+    log_exposure
+        Known log detection probability, up to a constant: a function of X (n, D) that returns its
+        values (n,) and gradients (n, D).
+    random_state
+        Seed of the Monte Carlo nodes above dimension two, a whole number.
+
+    Attributes
+    ----------
+    params_, std_errors_, natural_params_, covariance_
+        The estimate and its errors, from the Fisher information.
+    log_likelihood_ : float
+        Mean log density of the rows at the estimate.
+    n_nodes_ : int
+        Number of nodes.
+    quadrature_error_ : float
+        What the nodes' error moves the estimate by, in standard errors.
+    status_ : str
+        How the estimate was found and what to be wary of.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    >>> X = model.sample(
+    ...     2000, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0
+    ... )
+    >>> fit = tmsm.TruncatedMLE(model, region).fit(X)
+    >>> bool(abs(fit.params_.concentration - 6.0) < 3 * fit.std_errors_.concentration)
+    True
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        region: Region,
+        *,
+        outside: Literal["raise", "drop"] = "raise",
+        log_exposure: LogExposure | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.model = model
+        self.region = region
+        self.outside = outside
+        self.log_exposure = log_exposure
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Estimate the parameters.
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D), in embedding coordinates.
+        y
+            Ignored; scikit-learn passes it.
+        sample_weight
+            Relative weights of the rows, shape (n,).
+
+        Returns
+        -------
+        self
+        """
+        self._fit, self._why_not_fitted = None, "the last call to fit failed."
+        check_region(check_model(self.model), self.region, self.log_exposure)
+        check_count(self.random_state, "random_state", at_least=0)
+        rows = Rows(X, self.region, sample_weight, self.outside)
+        start, model = self._start(X, rows, sample_weight)
+        sums = _sums(model, rows)
+        D = self.region.manifold.embedding_dim
+        constraint = model.constraint(D)
+        require_rows(sums.n, constraint)
+        if not self.region.has_border and self.log_exposure is None:
+            theta = model.maximise_likelihood(sums.mean, D)
+            covariance = inverse_information(model.expectation(theta, D)[1], constraint.tangent(theta), sums.effective_n)
+            facts, status = [], "The maximum of the likelihood; nothing was cut off."
+            self._likelihood = None
+        else:
+            theta, covariance, likelihood, on_border = self._maximise(model, constraint, start, sums, rows.sample())
+            facts = [("nodes", likelihood.description), ("log-likelihood", f"{-likelihood(theta)[0]:.6g} a row")]
+            status = "The maximum of the likelihood under truncation."
+            if on_border:
+                status = f"{status} {constraint.describe(theta, True)}"
+            self._likelihood = likelihood
+        if rows.n_outside:
+            facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
+        self._fit = Fit(
+            title=f"TruncatedMLE: {self.model!r}",
+            model=model,
+            embedding_dim=D,
+            params=model.parameters(theta, D),
+            theta=theta,
+            covariance=covariance,
+            n_samples=sums.n,
+            status=status,
+            facts=(("region", repr(self.region)), *facts),
+        )
+        return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+        """Mean log density of the rows under the fitted model, normalised over the region.
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D).
+        y
+            Ignored.
+        sample_weight
+            Relative weights of the rows, shape (n,).
+        """
+        fit = self._fitted
+        rows = Rows(X, self.region, sample_weight, self.outside)
+        sums = _sums(fit.model, rows)
+        likelihood = likelihood_near(
+            fit.model, self.region, fit.theta, sums, rows.sample(), self.log_exposure, self.random_state
+        )
+        value = -likelihood(fit.theta)[0]
+        if self.log_exposure is None:
+            return value
+
+        def exposure(block: Block) -> float:
+            values = exposure_terms(self.log_exposure, block.X)[0]  # type: ignore[arg-type]
+            return float(values.sum() if block.sample_weight is None else block.sample_weight @ values)
+
+        return value + sum(rows.map(exposure)) / sums.weight_sum
+
+    @property
+    def log_likelihood_(self) -> float:
+        """Mean log density of the rows at the estimate; without a known exposure's part."""
+        return -self._nodes(self._fitted.theta)[0]
+
+    @property
+    def n_nodes_(self) -> int:
+        """Number of nodes that stand for the region."""
+        return len(self._nodes.log_weights)
+
+    @property
+    def quadrature_error_(self) -> float:
+        """What the nodes' error moves the estimate by, in standard errors."""
+        return self._nodes.error_share
+
+    @property
+    def _nodes(self) -> RegionLikelihood:
+        self._fitted  # noqa: B018  raises before a fit
+        if self._likelihood is None:
+            raise InvalidInputError("Nothing was cut off, so this fit used no nodes.")
+        return self._likelihood
+
+    def _start(self, X: Any, rows: Rows, sample_weight: ArrayLike | None) -> tuple[FloatArray, Model]:
+        """θ of score matching, or of the naive likelihood where there is none, and the form of the model."""
+        matching = ScoreMatching(
+            self.model, self.region, outside=self.outside, log_exposure=self.log_exposure, standard_errors=False
+        )
+        try:
+            fit = matching.fit(X, sample_weight=sample_weight)._fitted
+        except EstimationError:
+            model = self.model.centred(rows.sample())
+            D = self.region.manifold.embedding_dim
+            require_rows(len(rows), model.constraint(D))
+            return model.maximise_likelihood(_sums(model, rows).mean, D), model
+        return fit.theta, fit.model
+
+    def _maximise(
+        self, model: Model, constraint: Constraint, theta: FloatArray, sums: StatisticSums, sample: FloatArray
+    ) -> tuple[FloatArray, FloatArray, RegionLikelihood, bool]:
+        for _ in range(_MAX_ROUNDS):
+            likelihood = likelihood_near(
+                model, self.region, theta, sums, sample, self.log_exposure, self.random_state
+            )
+            best = minimise_over(constraint, likelihood, theta)
+            if best is None:
+                raise EstimationError(
+                    "The likelihood under truncation has no maximum that could be found: inside this region the rows "
+                    "do not determine every parameter. Use more rows, fix what is known, or a smaller model."
+                )
+            before, theta = theta, best.minimum.point.theta
+            if likelihood.suits(model, self.region, theta, before, sample):
+                break
+        information = likelihood(theta)[2]
+        variance = 1.0 / sums.effective_n + likelihood.extra_variance
+        covariance = inverse_information(information, constraint.tangent(theta), 1.0 / variance)
+        return theta, covariance, likelihood, best.on_border
+
+
+def _sums(model: Model, rows: Rows) -> StatisticSums:
+    sums = sum_statistics(model, rows)
+    if sums is None:
+        raise InvalidInputError(rows.describe_absence())
+    if not sums.weight_sum > 0.0:
+        raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
+    return sums

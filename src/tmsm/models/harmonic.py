@@ -1,0 +1,278 @@
+"""Families whose statistics are spherical harmonics of degree one and two: x and xᵀEx, E traceless.
+
+Such a statistic is the restriction of a harmonic polynomial that is homogeneous of degree g, so on
+S^(D−1) everything follows from its Euclidean derivatives:
+
+    ∇t = ∇_E t − g t x,   Δt = −g (g + D − 2) t,   Hess t(v, v) = vᵀ(Hess_E t)v − g t ‖v‖².
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tmsm.arrays import FloatArray, row_dots, weighted_gram
+from tmsm.contour import SphereMixture, sphere_mixture
+from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.manifolds import Manifold, Sphere
+from tmsm.models.base import Model
+from tmsm.models.constraints import minimise_over
+from tmsm.models.envelope import AngularEnvelope
+
+__all__ = ["HarmonicFamily", "as_quadratic", "rotation", "rotation_generator", "traceless_basis"]
+
+
+class HarmonicFamily(Model):
+    """log p = l·x + xᵀSx on a sphere, S symmetric and traceless; without l for axial families.
+
+    θ is l, if there is one, followed by the coordinates of S in `traceless_basis`.
+    """
+
+    has_linear: ClassVar[bool]
+
+    def whole_manifold(self, embedding_dim: int) -> Manifold:
+        if embedding_dim < 2:
+            raise InvalidInputError("Points of a sphere have at least two coordinates; X has one column.")
+        manifold = Sphere(embedding_dim - 1)
+        self.check_manifold(manifold)
+        return manifold
+
+    def check_manifold(self, manifold: Manifold) -> None:
+        if not isinstance(manifold, Sphere):
+            raise InvalidInputError(
+                f"{type(self).__name__} lives on a sphere, and the region on {manifold!r}. "
+                "On flat space use MultivariateNormal."
+            )
+
+    def n_statistics(self, embedding_dim: int) -> int:
+        return embedding_dim * self.has_linear + embedding_dim * (embedding_dim + 1) // 2 - 1
+
+    def _degrees(self, embedding_dim: int) -> FloatArray:
+        n_linear = embedding_dim * self.has_linear
+        return np.repeat([1.0, 2.0], [n_linear, self.n_statistics(embedding_dim) - n_linear])
+
+    def statistics(self, X: FloatArray) -> FloatArray:
+        quadratic = _forms(X, X)
+        return np.hstack([X, quadratic]) if self.has_linear else quadratic
+
+    def gradient(self, X: FloatArray) -> FloatArray:
+        n, D = X.shape
+        euclidean = 2.0 * np.einsum("kij,nj->nki", traceless_basis(D), X)
+        if self.has_linear:
+            euclidean = np.concatenate([np.broadcast_to(np.eye(D), (n, D, D)), euclidean], axis=1)
+        along = self.statistics(X) * self._degrees(D)
+        gradient: FloatArray = euclidean - along[:, :, None] * X[:, None, :]
+        return gradient
+
+    def laplacian(self, X: FloatArray) -> FloatArray:
+        g = self._degrees(X.shape[1])
+        laplacian: FloatArray = self.statistics(X) * (-g * (g + X.shape[1] - 2.0))
+        return laplacian
+
+    def hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        out: FloatArray = self.statistics(X) * -self._degrees(X.shape[1])
+        out *= row_dots(V, V)[:, None]
+        out[:, X.shape[1] * self.has_linear :] += 2.0 * _forms(V, V)
+        return out
+
+    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        quadratic = 2.0 * _forms(X, V)
+        return np.hstack([V, quadratic]) if self.has_linear else quadratic
+
+    def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        linear, quadratic = self.split(theta, X.shape[1])
+        psi: FloatArray = linear + 2.0 * (X @ quadratic)
+        psi -= X * row_dots(X, psi)[:, None]
+        return psi
+
+    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
+        # ⟨∇t_a, ∇t_b⟩ = ⟨∇_E t_a, ∇_E t_b⟩ − g_a g_b t_a t_b, and the first is affine in x and xxᵀ.
+        n, D = X.shape
+        E = traceless_basis(D)
+        second = weighted_gram(X, weight)
+        m = D * self.has_linear
+        total = -weighted_gram(self.statistics(X) * self._degrees(D), weight)
+        total[m:, m:] += 4.0 * np.einsum("kij,jh,lhi->kl", E, second, E, optimize=True)
+        if self.has_linear:
+            first = weight @ X if isinstance(weight, np.ndarray) else weight * X.sum(axis=0)
+            cross = 2.0 * np.einsum("kij,j->ik", E, first)
+            total[:m, :m] += np.eye(D) * (float(weight.sum()) if isinstance(weight, np.ndarray) else weight * n)
+            total[:m, m:] += cross
+            total[m:, :m] += cross.T
+        return total
+
+    def weighted_hessian(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+    ) -> FloatArray:
+        D = X.shape[1]
+        g = self._degrees(D)
+        # t times −g (a (g + D − 2) + Σ c), and 2 c uᵀEu.
+        coefficient = np.zeros(len(X)) + isotropic
+        across = sum((c for _, c in directions), np.zeros(len(X)))
+        out: FloatArray = self.statistics(X) * -g
+        out *= coefficient[:, None] * (g + D - 2.0) + across[:, None]
+        for u, c in directions:
+            out[:, D * self.has_linear :] += (2.0 * c)[:, None] * _forms(u, u)
+        return out
+
+    def split(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        """θ as the vector l, shape (D,), and the traceless matrix S, shape (D, D)."""
+        m = embedding_dim * self.has_linear
+        linear = theta[:m] if m else np.zeros(embedding_dim)
+        return linear, np.tensordot(theta[m:], traceless_basis(embedding_dim), axes=1)
+
+    def join(self, linear: FloatArray, quadratic: FloatArray) -> FloatArray:
+        """θ, shape (p,), from l and a symmetric S, of which the traceless part counts."""
+        coordinates = np.einsum("kij,ij->k", traceless_basis(len(quadratic)), quadratic)
+        return np.concatenate([linear, coordinates]) if self.has_linear else coordinates
+
+    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
+        return self._mixture(theta, embedding_dim)[0].log_integral
+
+    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        mixture, axes = self._mixture(theta, embedding_dim)
+        mean, second, covariance = mixture.moments()
+        # From (x, x_i x_j) along the principal axes to t: x = V x′ and xᵀEx = x′ᵀ(VᵀEV)x′.
+        D = embedding_dim
+        i, j = np.triu_indices(D)
+        turned = axes.T @ traceless_basis(D) @ axes
+        to_forms = turned[:, i, j] * np.where(i == j, 1.0, 2.0)
+        L = np.zeros((self.n_statistics(D), D + i.size))
+        m = D * self.has_linear
+        L[:m, :D] = axes[:m]
+        L[m:, D:] = to_forms
+        return L @ np.concatenate([mean, second[i, j]]), L @ covariance @ L.T
+
+    def _mixture(self, theta: FloatArray, embedding_dim: int) -> tuple[SphereMixture, FloatArray]:
+        linear, quadratic = self.split(theta, embedding_dim)
+        values, axes = np.linalg.eigh(quadratic)
+        return sphere_mixture(values, axes.T @ linear), axes
+
+    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+        """θ of the largest likelihood, by Newton's method on the sphere's exact integral."""
+
+        def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+            expected, covariance = self.expectation(theta, embedding_dim)
+            value = self.log_normaliser(theta, embedding_dim) - float(theta @ mean)
+            return value, expected - mean, covariance
+
+        near = self._likelihood_start(mean, embedding_dim)
+        best = minimise_over(self.constraint(embedding_dim), objective, near)
+        if best is None:
+            raise EstimationError(
+                "The likelihood has no maximum that could be found: the rows may lie on one great circle, "
+                "be identical, or be too few for this family."
+            )
+        return best.minimum.point.theta
+
+    def _likelihood_start(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+        """A θ near which to search, from the mean of t."""
+        return np.zeros(mean.size)
+
+    def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
+        return self._envelope(params).draw(n, rng)
+
+    def acceptance(self, **params: Any) -> float:
+        """Share of the proposals that the sampler keeps with these parameters, exactly."""
+        theta = self.natural_parameters(**params)
+        envelope = self._envelope(params)
+        return float(np.exp(self.log_normaliser(theta, envelope.embedding_dim) - envelope.log_integral))
+
+    def _envelope(self, params: dict[str, Any]) -> AngularEnvelope:
+        theta = self.natural_parameters(**params)
+        D = self._embedding_dim(theta)
+        return AngularEnvelope.over(*self.split(theta, D))
+
+    def _embedding_dim(self, theta: FloatArray) -> int:
+        """D from the number of statistics."""
+        D = 2
+        while self.n_statistics(D) < theta.size:
+            D += 1
+        return D
+
+    @abstractmethod
+    def natural_parameters(self, **params: Any) -> FloatArray:
+        """θ, shape (p,), from named parameters."""
+
+
+@lru_cache(maxsize=32)
+def traceless_basis(D: int) -> FloatArray:
+    """Orthonormal basis of the traceless symmetric matrices, shape (D(D+1)/2 − 1, D, D).
+
+    First the diagonal ones, (1, …, 1, −k, 0, …)/√(k(k+1)), then (e_i e_jᵀ + e_j e_iᵀ)/√2 for i < j.
+    """
+    basis = []
+    for k in range(1, D):
+        diagonal = np.zeros(D)
+        diagonal[:k], diagonal[k] = 1.0, -k
+        basis.append(np.diag(diagonal) / np.sqrt(k * (k + 1.0)))
+    for i, j in zip(*np.triu_indices(D, 1), strict=True):
+        matrix = np.zeros((D, D))
+        matrix[i, j] = matrix[j, i] = np.sqrt(0.5)
+        basis.append(matrix)
+    stacked = np.array(basis)
+    stacked.flags.writeable = False
+    return stacked
+
+
+@lru_cache(maxsize=32)
+def _monomial_map(D: int) -> FloatArray:
+    """Coefficients of (u_i v_j + u_j v_i)/2, i ≤ j, in uᵀEv for every E of the basis, shape (D(D+1)/2, q)."""
+    i, j = np.triu_indices(D)
+    return np.ascontiguousarray((traceless_basis(D)[:, i, j] * np.where(i == j, 1.0, 2.0)).T)
+
+
+def _forms(U: FloatArray, V: FloatArray) -> FloatArray:
+    """uᵀEv for every E of the basis, shape (n, q)."""
+    i, j = np.triu_indices(U.shape[1])
+    products = U[:, i] * V[:, j]
+    if U is not V:
+        products += U[:, j] * V[:, i]
+        products *= 0.5
+    forms: FloatArray = products @ _monomial_map(U.shape[1])
+    return forms
+
+
+def rotation(R: FloatArray, *, linear: bool) -> FloatArray:
+    """How θ turns when x is turned by the orthogonal R: an orthogonal matrix, shape (p, p)."""
+    E = traceless_basis(len(R))
+    return _blocks(R, E.reshape(len(E), -1) @ (R @ E @ R.T).reshape(len(E), -1).T, linear)
+
+
+def rotation_generator(i: int, j: int, D: int, *, linear: bool) -> FloatArray:
+    """Derivative of `rotation` at the identity, in the plane from axis i towards axis j, shape (p, p)."""
+    turn = np.zeros((D, D))
+    turn[j, i], turn[i, j] = 1.0, -1.0
+    E = traceless_basis(D)
+    return _blocks(turn, np.einsum("kij,lij->kl", E, turn @ E - E @ turn), linear)
+
+
+def _blocks(first: FloatArray, second: FloatArray, linear: bool) -> FloatArray:
+    if not linear:
+        return second
+    out = np.zeros((len(first) + len(second),) * 2)
+    out[: len(first), : len(first)] = first
+    out[len(first) :, len(first) :] = second
+    return out
+
+
+def as_quadratic(values: Any, name: str = "quadratic") -> FloatArray:
+    """A symmetric matrix, made traceless: the trace adds a constant to xᵀSx on a sphere."""
+    from tmsm.validation import as_float_array
+
+    matrix = as_float_array(values, name)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
+        raise InvalidInputError(f"{name} must be a square matrix; got shape {matrix.shape}.")
+    if not np.isfinite(matrix).all():
+        raise InvalidInputError(f"{name} must be finite; it has NaN or infinite entries.")
+    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12 * float(np.abs(matrix).max())):
+        raise InvalidInputError(f"{name} must be symmetric.")
+    matrix = 0.5 * (matrix + matrix.T)
+    return matrix - np.eye(len(matrix)) * float(np.trace(matrix) / len(matrix))

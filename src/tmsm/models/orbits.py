@@ -1,0 +1,153 @@
+"""Families that are a fixed shape turned any way: θ = ρ(R)(offset + basis η), R a rotation.
+
+ρ is how θ turns when x does; η are the free shape parameters (concentration, ovalness).  Kent's and
+Watson's families are such orbits, with anything known or unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.models.constraints import Constraint
+from tmsm.models.harmonic import rotation, rotation_generator
+from tmsm.newton import Point
+
+__all__ = ["OrbitPoint", "RotationOrbit"]
+
+
+@final
+@dataclass(frozen=True)
+class RotationOrbit(Constraint):
+    """{ρ(R)(offset + basis η)}.
+
+    Attributes
+    ----------
+    offset, basis
+        The shape in its own axes: what is known, shape (p,), and what is free, shape (p, k).
+    planes
+        Pairs of axes (i, j) in whose planes a turn changes the shape.
+    linear
+        Whether θ starts with a vector.
+    frame
+        From a θ of the family to its own frame, orthogonal with determinant one, shape (D, D).
+    frames
+        From any θ to the frames near which the best one may be.
+    wanted
+        Whether a θ of the family is wanted.
+    faces
+        The borders of what is wanted, tried where the best θ is not.
+    words
+        One sentence about a θ that was found, and whether it lies on a face.
+    """
+
+    embedding_dim: int
+    offset: FloatArray
+    basis: FloatArray
+    planes: tuple[tuple[int, int], ...]
+    linear: bool
+    frame: Callable[[FloatArray], FloatArray]
+    frames: Callable[[FloatArray], list[FloatArray]]
+    wanted: Callable[[FloatArray], bool]
+    words: Callable[[FloatArray, bool], str]
+    faces: tuple[RotationOrbit, ...] = ()
+
+    @property
+    def n_free(self) -> int:
+        return len(self.planes) + int(self.basis.shape[1])
+
+    def starts(self, theta: FloatArray) -> list[Point]:
+        return [self._at(frame, theta) for frame in self.frames(theta)]
+
+    def allows(self, theta: FloatArray) -> bool:
+        return self.wanted(theta)
+
+    def describe(self, theta: FloatArray, on_border: bool) -> str:
+        return self.words(theta, on_border)
+
+    def borders(self) -> Sequence[Constraint]:
+        return self.faces
+
+    def point(self, theta: FloatArray) -> OrbitPoint:
+        return self._at(self.frame(theta), theta)
+
+    def _at(self, frame: FloatArray, theta: FloatArray) -> OrbitPoint:
+        """The point with this frame whose shape is nearest to that of θ."""
+        own = rotation(frame, linear=self.linear).T @ theta
+        shape = np.linalg.lstsq(self.basis, own - self.offset)[0] if self.basis.size else np.zeros(0)
+        generators = _generators(self.planes, self.embedding_dim, self.linear)
+        return OrbitPoint(self, generators, frame, shape)
+
+
+@lru_cache(maxsize=64)
+def _generators(planes: tuple[tuple[int, int], ...], D: int, linear: bool) -> FloatArray:
+    """Derivatives of θ's turning in each plane, shape (m, p, p)."""
+    return np.array([rotation_generator(i, j, D, linear=linear) for i, j in planes])
+
+
+@dataclass(frozen=True)
+class OrbitPoint(Point):
+    """A frame R, shape (D, D), and a shape η, shape (k,); a step is (turns in the planes, change of η)."""
+
+    orbit: RotationOrbit
+    generators: FloatArray
+    frame: FloatArray
+    shape: FloatArray
+
+    def __post_init__(self) -> None:
+        own = self.orbit.offset + self.orbit.basis @ self.shape
+        turn = rotation(self.frame, linear=self.orbit.linear)
+        object.__setattr__(self, "own", own)
+        object.__setattr__(self, "turn", turn)
+        object.__setattr__(self, "theta", turn @ own)
+
+    own: FloatArray = None  # type: ignore[assignment]
+    turn: FloatArray = None  # type: ignore[assignment]
+    theta: FloatArray = None  # type: ignore[assignment]
+
+    @property
+    def jacobian(self) -> FloatArray:
+        return self.turn @ np.column_stack([(self.generators @ self.own).T, self.orbit.basis])
+
+    def bend(self, covector: FloatArray) -> FloatArray:
+        # exp(Ω) = I + Ω + ½Ω² + …, so ∂²θ/∂ω_i∂ω_j = ½ ρ(R)(G_iG_j + G_jG_i) c and ∂²θ/∂ω_i∂η = ρ(R) G_i B.
+        own = self.turn.T @ covector
+        pulled = own @ self.generators  # (m, p): covectorᵀ G_i
+        m = len(self.generators)
+        turns = pulled @ (self.generators @ self.own).T
+        out = np.zeros((self.orbit.n_free, self.orbit.n_free))
+        out[:m, :m] = 0.5 * (turns + turns.T)
+        out[:m, m:] = pulled @ self.orbit.basis
+        out[m:, :m] = out[:m, m:].T
+        return out
+
+    def moved(self, step: FloatArray) -> OrbitPoint:
+        m, D = len(self.generators), self.orbit.embedding_dim
+        turn = np.zeros((D, D))
+        for angle, (i, j) in zip(step[:m], self.orbit.planes, strict=True):
+            turn[j, i] += angle
+            turn[i, j] -= angle
+        # Cayley's transform: a rotation that agrees with exp(Ω) to second order.
+        R = np.linalg.solve(np.eye(D) - 0.5 * turn, np.eye(D) + 0.5 * turn)
+        return OrbitPoint(self.orbit, self.generators, self.frame @ R, self.shape + step[m:])
+
+    def frame_jacobian(self, column: int) -> FloatArray:
+        """Derivative of one axis of the frame with respect to θ, for θ moving along the family, (D, p)."""
+        D = self.orbit.embedding_dim
+        moved = np.zeros((D, self.orbit.n_free))
+        for k, (i, j) in enumerate(self.orbit.planes):
+            if column == i:
+                moved[:, k] = self.frame[:, j]
+            elif column == j:
+                moved[:, k] = -self.frame[:, i]
+        return moved @ np.linalg.pinv(self.jacobian)
+
+    def shape_jacobian(self) -> FloatArray:
+        """Derivative of η with respect to θ, for θ moving along the family, shape (k, p)."""
+        jacobian: FloatArray = np.linalg.pinv(self.jacobian)[len(self.generators) :]
+        return jacobian

@@ -1,0 +1,121 @@
+"""Watson's family on the sphere S^(D−1): log p = κ (a·x)²."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.models.constraints import Constraint
+from tmsm.models.harmonic import HarmonicFamily
+from tmsm.models.orbits import OrbitPoint, RotationOrbit
+from tmsm.models.parameters import Field, Parameters
+from tmsm.validation import check_number, check_unit_vector
+
+__all__ = ["Watson"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Watson(HarmonicFamily):
+    """Watson family on the sphere, any dimension, for axes: log p = κ (a·x)² + const.
+
+    κ > 0 gathers the points round ±a, κ < 0 round the great circle across a.  The axis and its
+    opposite mean the same: its entry of largest size is positive.  On the circle κ and −κ with the
+    axis across it mean the same too: there κ is not negative.
+
+    Parameters
+    ----------
+    concentration
+        κ if it is known, else None: estimated.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model = tmsm.Watson()
+    >>> X = model.sample(2000, random_state=0, axis=[0.0, 0.0, 1.0], concentration=-5.0)
+    >>> fit = tmsm.ScoreMatching(model, tmsm.Everywhere(tmsm.Sphere(2))).fit(X)
+    >>> bool(abs(fit.params_.concentration + 5.0) < 3 * fit.std_errors_.concentration)
+    True
+    """
+
+    concentration: float | None = None
+
+    fields = (Field("axis", "direction"), Field("concentration"))
+    has_linear = False
+
+    def __post_init__(self) -> None:
+        if self.concentration is not None:
+            kappa = check_number(self.concentration, "concentration")
+            if kappa == 0.0:
+                raise InvalidInputError("concentration must not be zero: the density would have no axis.")
+            object.__setattr__(self, "concentration", kappa)
+
+    def constraint(self, embedding_dim: int) -> Constraint:
+        shape = self._shape(np.eye(embedding_dim)[0])
+        known = self.concentration
+        return RotationOrbit(
+            embedding_dim=embedding_dim,
+            offset=shape * (known or 0.0),
+            basis=shape[:, None] if known is None else np.zeros((shape.size, 0)),
+            planes=tuple((0, j) for j in range(1, embedding_dim)),
+            linear=False,
+            frame=lambda theta: self._frames(theta, embedding_dim)[0],
+            frames=lambda theta: self._frames(theta, embedding_dim),
+            wanted=lambda theta: True,
+            words=lambda theta, on_face: "The best minimum found, over all axes.",
+        )
+
+    def _shape(self, axis: FloatArray) -> FloatArray:
+        return self.join(np.zeros(0), np.outer(axis, axis))
+
+    def _frames(self, theta: FloatArray, embedding_dim: int) -> list[FloatArray]:
+        """Frames that start with a principal axis of S, the most outstanding one first."""
+        values, axes = np.linalg.eigh(self.split(theta, embedding_dim)[1])
+        order = np.argsort(-np.abs(values) - 1e-12 * values, kind="stable")
+        return [_frame(axes[:, k]) for k in order]
+
+    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
+        quadratic = self.split(theta, embedding_dim)[1]
+        axis = self._frames(theta, embedding_dim)[0][:, 0]
+        # S = κ (aaᵀ − I/D): its value along a is κ (1 − 1/D).
+        kappa = float(axis @ quadratic @ axis) / (1.0 - 1.0 / embedding_dim)
+        if kappa == 0.0:
+            raise EstimationError(
+                "The estimated concentration is zero, so there is no axis: the data look uniform to this model."
+            )
+        return Parameters(axis=axis, concentration=kappa if self.concentration is None else self.concentration)
+
+    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
+        constraint = self.constraint(embedding_dim)
+        assert isinstance(constraint, RotationOrbit)
+        point: OrbitPoint = constraint.point(theta)
+        free = self.concentration is None
+        return {
+            "axis": point.frame_jacobian(0),
+            "concentration": point.shape_jacobian() if free else np.zeros((1, theta.size)),
+        }
+
+    def natural_parameters(  # type: ignore[override]
+        self, *, axis: ArrayLike, concentration: float | None = None
+    ) -> FloatArray:
+        vector = check_unit_vector(axis, "axis")
+        kappa = check_number(self._known_or("concentration", concentration), "concentration")
+        return kappa * self._shape(vector)
+
+    def _likelihood_start(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+        return mean  # its principal axes are those of the rows
+
+
+def _frame(axis: FloatArray) -> FloatArray:
+    """An orthogonal matrix of determinant one whose first column is the axis, its largest entry positive."""
+    if axis[np.argmax(np.abs(axis))] < 0.0:
+        axis = -axis
+    frame = np.linalg.svd(axis[None, :])[2].T.copy()
+    frame[:, 0] = axis
+    if np.linalg.det(frame) < 0.0:
+        frame[:, -1] *= -1.0
+    return frame

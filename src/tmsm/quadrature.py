@@ -1,0 +1,154 @@
+"""Quadrature inside regions: nodes that are built once for each region and shared by all fits."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.cells import CubeChart, PlaneChart, Prune, tree_nodes
+from tmsm.errors import EstimationError
+from tmsm.manifolds import Sphere
+from tmsm.regions.base import Region
+from tmsm.regions.spherical import Cap
+
+__all__ = ["MAX_NODES", "Grid", "Nodes", "Window", "build_nodes", "has_nodes"]
+
+MAX_NODES = 1_500_000
+
+Window = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Points inside a region that stand for its area.
+
+    Attributes
+    ----------
+    X
+        Shape (m, D).
+    log_weights
+        Logarithms of the areas, shape (m,).
+    n_inside
+        How many cells lay inside as a whole: few if the grid is too coarse for the region.
+    """
+
+    X: FloatArray
+    log_weights: FloatArray
+    n_inside: int
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How fine: cells of side 2^−cell, on the border divided ``leaf`` times more; flat regions in a window.
+
+    In a window the side is that share of the window.
+    """
+
+    cell: int
+    leaf: int
+    window: Window | None = None
+
+    @property
+    def finer(self) -> Grid:
+        """One step finer next to the border."""
+        return Grid(self.cell, self.leaf + 1, self.window)
+
+
+# Regions are values: equal ones share their nodes, and what is not used any more is dropped with them.
+_CACHE: WeakKeyDictionary[Region, dict[Hashable, Nodes]] = WeakKeyDictionary()
+
+
+def has_nodes(region: Region) -> bool:
+    """Whether the region's dimension is low enough for a grid."""
+    return region.manifold.dim <= 2
+
+
+def build_nodes(region: Region, grid: Grid, prune: Prune | None = None) -> Nodes:
+    """Nodes inside the region; kept and shared unless they are pruned to where one density has its mass."""
+    if prune is not None:
+        return _build(region, grid, prune)
+    known = _CACHE.setdefault(region, {})
+    if grid not in known:
+        known[grid] = _build(region, grid, None)
+    return known[grid]
+
+
+def _build(region: Region, grid: Grid, prune: Prune | None) -> Nodes:
+    n_inside = 1 << 30
+    if region.manifold.dim == 1:
+        X, weights = _curve_nodes(region, grid)
+    elif isinstance(region, Cap) and prune is None:
+        X, weights = _cap_nodes(region, grid)
+    else:
+        sphere = isinstance(region.manifold, Sphere)
+        assert sphere or grid.window is not None, "a flat region needs a window"
+        chart = CubeChart() if sphere or grid.window is None else PlaneChart(*map(np.array, grid.window))
+        depth = grid.cell + int(sphere)  # the faces of the cube have side 2
+        X, weights, n_inside = tree_nodes(region, chart, depth, depth + grid.leaf, prune)
+    if len(X) > MAX_NODES:
+        raise EstimationError(
+            f"The region needs more than {MAX_NODES:,} nodes for this density: it is too detailed for "
+            "quadrature. Score matching needs none."
+        )
+    with np.errstate(divide="ignore"):
+        return Nodes(X, np.log(weights), n_inside)
+
+
+def _cap_nodes(cap: Cap, grid: Grid) -> tuple[FloatArray, FloatArray]:
+    """Gauss–Legendre in the height along the axis, equal steps round it: exact for polynomials."""
+    share = 3.0 * 2.0**grid.cell * (1.0 + 0.1 * grid.leaf)  # nodes for each radian
+    n_heights = int(np.ceil(share * cap.radius)) + 8
+    n_angles = int(np.ceil(share * 2.0 * np.pi * np.sin(min(cap.radius, 0.5 * np.pi)))) + 16
+    x, w = np.polynomial.legendre.leggauss(n_heights)
+    # 1 − height keeps its digits on small caps.
+    depth = (1.0 - np.cos(cap.radius)) * 0.5 * (1.0 + x)
+    angle = 2.0 * np.pi * (np.arange(n_angles) + 0.5) / n_angles
+    across = np.linalg.svd(cap.center[None, :])[2][1:]
+    rim = np.cos(angle)[:, None] * across[0] + np.sin(angle)[:, None] * across[1]
+    sine = np.sqrt(depth * (2.0 - depth))
+    X = (1.0 - depth)[:, None, None] * cap.center + sine[:, None, None] * rim
+    weights = 0.5 * w * (1.0 - np.cos(cap.radius)) * (2.0 * np.pi / n_angles)
+    return X.reshape(-1, 3), np.repeat(weights, n_angles)
+
+
+def _curve_nodes(region: Region, grid: Grid) -> tuple[FloatArray, FloatArray]:
+    """Intervals of a circle or a line inside the region, each with a composite Gauss rule."""
+    if isinstance(region.manifold, Sphere):
+        low, high = 0.0, 2.0 * np.pi
+        side = 2.0**-grid.cell
+
+        def points(s: FloatArray) -> FloatArray:
+            return np.column_stack([np.cos(s), np.sin(s)])
+
+    else:
+        assert grid.window is not None, "a flat region needs a window"
+        low, high = grid.window[0][0], grid.window[1][0]
+        side = (high - low) * 2.0**-grid.cell
+
+        def points(s: FloatArray) -> FloatArray:
+            return s[:, None]
+
+    def is_inside(s: FloatArray) -> FloatArray:
+        return region.signed_distance(points(s))[0] > 0.0
+
+    s = np.linspace(low, high, 4097)
+    inside = is_inside(s)
+    changes = np.flatnonzero(inside[1:] != inside[:-1])
+    a, b, sign = s[changes], s[changes + 1], inside[changes]
+    for _ in range(60):  # bisection, all ends at once
+        middle = 0.5 * (a + b)
+        same = is_inside(middle) == sign if len(middle) else sign
+        a, b = np.where(same, middle, a), np.where(same, b, middle)
+    ends = np.concatenate([[low] if inside[0] else [], 0.5 * (a + b), [high] if inside[-1] else []])
+    x, w = np.polynomial.legendre.leggauss(8)
+    nodes, weights = [np.empty(0)], [np.empty(0)]
+    for start, end in ends.reshape(-1, 2):
+        pieces = np.linspace(start, end, int(np.ceil((end - start) / side)) + 1 + grid.leaf)
+        half = 0.5 * np.diff(pieces)
+        nodes.append((0.5 * (pieces[1:] + pieces[:-1])[:, None] + half[:, None] * x).ravel())
+        weights.append((half[:, None] * w).ravel())
+    return points(np.concatenate(nodes)), np.concatenate(weights)
