@@ -112,6 +112,9 @@ EVERYWHERE: list[Case] = [
     Case("whole plane", tmsm.Everywhere(tmsm.Euclidean(2))),
 ]
 
+_kent = {"mean_direction": unit(1, -2, 1), "major_axis": unit(2, 1, 0), "minor_axis": unit(-1, 2, 5)}
+_symmetric = np.array([[1.0, 0.5, -0.2, 0.3], [0.5, -2.0, 0.4, 0.0], [-0.2, 0.4, 0.5, 1.0], [0.3, 0.0, 1.0, 0.5]])
+
 MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
     (tmsm.VonMisesFisher(), {"mean_direction": unit(1, -0.5), "concentration": 2.0}),
     (tmsm.VonMisesFisher(), {"mean_direction": unit(1, -2, 1), "concentration": 3.0}),
@@ -124,6 +127,22 @@ MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
         tmsm.MultivariateNormal(),
         {"mean": [0.0, 1.0, 0.5], "covariance": [[1.0, 0.2, 0.0], [0.2, 2.0, -0.3], [0.0, -0.3, 1.5]]},
     ),
+    (tmsm.FisherBingham(), {"linear": [1.0, -0.5], "quadratic": [[1.0, 0.4], [0.4, -1.0]]}),
+    (tmsm.FisherBingham(), {"linear": [3.0, -1.0, 0.5], "quadratic": np.diag([1.0, 0.5, -1.5])}),
+    (tmsm.FisherBingham(), {"linear": [1.0, 0.0, 2.0, -1.0], "quadratic": _symmetric}),
+    (tmsm.Bingham(), {"quadratic": np.diag([2.0, 1.0, -3.0])}),
+    (tmsm.Bingham(), {"quadratic": _symmetric}),
+    (tmsm.Watson(), {"axis": unit(0.5, 1.0), "concentration": 2.0}),
+    (tmsm.Watson(), {"axis": unit(-1, 2, 1), "concentration": 3.0}),
+    (tmsm.Watson(), {"axis": unit(-1, 2, 1), "concentration": -3.0}),
+    (tmsm.Watson(-2.0), {"axis": unit(1, 3, -1, 0.5, 1)}),
+    (tmsm.Kent(), {**_kent, "concentration": 5.0, "ovalness": 1.5}),
+    (tmsm.Kent(5.0), {**_kent, "ovalness": 1.5}),
+    (tmsm.Kent(None, 1.5), {**_kent, "concentration": 5.0}),
+    (tmsm.Kent(5.0, 1.5), _kent),
+    (tmsm.Kent(unimodal=False), {**_kent, "concentration": 2.0, "ovalness": 3.0}),
+    (tmsm.Kent(balanced=False), {**_kent, "concentration": 5.0, "ovalness": [1.5, -3.0]}),
+    (tmsm.Kent(ovalness=[1.5, 0.5], balanced=False), {**_kent, "concentration": 5.0}),
 ]
 
 
@@ -133,7 +152,7 @@ MODELS += [(model.centred(np.array([[3.0, -1.0], [5.0, 0.5]])), params) for mode
 
 def model_id(entry: tuple[Model, dict[str, np.ndarray]]) -> str:
     model, params = entry
-    return f"{model!r}-{len(params.get('mean_direction', params.get('mean', ())))}"
+    return f"{model!r}-{len(next(iter(params.values())))}"
 
 
 def points(manifold: Manifold, n: int, seed: int = 0) -> np.ndarray:
@@ -181,10 +200,7 @@ def tangent_basis(manifold: Manifold, x: np.ndarray) -> np.ndarray:
 
 def walk(manifold: Manifold, X: np.ndarray, V: np.ndarray, t: float | np.ndarray) -> np.ndarray:
     """Go along the geodesic from X with unit tangent V for a length t."""
-    t = np.broadcast_to(np.asarray(t, dtype=float), (len(X),))[:, None]
-    if isinstance(manifold, tmsm.Sphere):
-        return np.cos(t) * X + np.sin(t) * V
-    return X + t * V
+    return manifold.exponential(X, V * np.broadcast_to(np.asarray(t, dtype=float), (len(X),))[:, None])
 
 
 def random_tangents(manifold: Manifold, X: np.ndarray, seed: int = 1) -> np.ndarray:

@@ -3,6 +3,7 @@
 from tmsm.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.manifolds import Euclidean, Sphere
+from tmsm.model_check import check_model
 from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, VonMisesFisher, Watson
 from tmsm.regions import (
     Ball,
@@ -43,6 +44,7 @@ __all__ = [
     "TruncatedMLE",
     "VonMisesFisher",
     "Watson",
+    "check_model",
     "colatlon_to_xyz",
     "lonlat_to_xyz",
     "xyz_to_colatlon",

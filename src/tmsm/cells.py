@@ -64,7 +64,9 @@ class CubeChart(Chart):
     def __init__(self) -> None:
         axes = np.eye(3)
         # The first row points to the middle of the face.
-        self._frames = np.array([[s * axes[k], axes[(k + 1) % 3], axes[(k + 2) % 3]] for k in range(3) for s in (1, -1)])
+        self._frames = np.array(
+            [[s * axes[k], axes[(k + 1) % 3], axes[(k + 2) % 3]] for k in range(3) for s in (1, -1)]
+        )
 
     def points(self, face: NDArray[np.intp], u: FloatArray, v: FloatArray) -> FloatArray:
         flat = np.column_stack([np.ones_like(u), u, v])

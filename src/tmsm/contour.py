@@ -131,7 +131,7 @@ def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
 
 
 def _saddle(rates: FloatArray, squares: FloatArray) -> float:
-    """t > 0 with Σ 1/(2(λ+t)) + γ²/(4(λ+t)²) = 1.
+    """T > 0 with Σ 1/(2(λ+t)) + γ²/(4(λ+t)²) = 1.
 
     The left side is decreasing and convex, so Newton from the left of the root goes up to it.
     """

@@ -7,6 +7,7 @@ import numpy as np
 
 from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.manifolds import Sphere
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
 from tmsm.solve import Solution
@@ -105,10 +106,7 @@ def direction_ellipse(
         )
     turn = np.linspace(0.0, 2.0 * np.pi, n_points, endpoint=False)
     offset = np.outer(np.cos(turn), half_axes[0] * axes[:, 0]) + np.outer(np.sin(turn), half_axes[1] * axes[:, 1])
-    angle = np.linalg.norm(offset, axis=1)
-    # Exponential map at the centre; np.sinc(a/π) = sin(a)/a.
-    points: FloatArray = np.cos(angle)[:, None] * center + np.sinc(angle / np.pi)[:, None] * offset
-    return points
+    return Sphere(2).exponential(np.broadcast_to(center, offset.shape), offset)
 
 
 def cautions(model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:

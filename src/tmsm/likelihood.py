@@ -120,7 +120,8 @@ def _by_quadrature(
         _, after, hessian = fine(theta)
         # How far the change moves θ̂, in standard errors: sqrt(n Δᵀ Cov⁻¹ Δ) along the family.
         change = tangent.T @ (after - before)
-        share = float(np.sqrt(max(sums.effective_n * change @ _solve(tangent.T @ hessian @ tangent, change), 0.0)))
+        moved = np.linalg.lstsq(tangent.T @ hessian @ tangent, change)[0]
+        share = float(np.sqrt(max(sums.effective_n * float(change @ moved), 0.0)))
         fine = replace(fine, error_share=share)
         if share <= _ERROR_SHARE:
             return fine
@@ -157,11 +158,4 @@ def _by_draws(
         log_weights += exposure_terms(log_exposure, X)[0]
     likelihood = RegionLikelihood(statistics, log_weights)
     effective = likelihood.effective_nodes(theta)
-    return replace(
-        likelihood, error_share=float(np.sqrt(sums.effective_n / effective)), extra_variance=1.0 / effective
-    )
-
-
-def _solve(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    solution: FloatArray = np.linalg.lstsq(matrix, vector)[0]
-    return solution
+    return replace(likelihood, error_share=float(np.sqrt(sums.effective_n / effective)), extra_variance=1.0 / effective)

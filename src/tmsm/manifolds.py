@@ -46,6 +46,10 @@ class Manifold(ValueObject, ABC):
     def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
         """P(x) v for each row: the tangent part of V, shape (n, D)."""
 
+    def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Where the geodesics from rows X with tangent V end after the length of V, shape (n, D)."""
+        raise InvalidInputError(f"{self!r} has no exponential map.")
+
     @abstractmethod
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """Length of the shortest path on the manifold between matching rows, shape (n,)."""
@@ -151,6 +155,10 @@ class Sphere(Manifold):
     def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return V - X * row_dots(X, V)[:, None]  # P = I − x xᵀ
 
+    def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        angle = row_norms(V)[:, None]
+        return np.cos(angle) * X + np.sinc(angle / np.pi) * V  # np.sinc(a/π) = sin(a)/a
+
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         # asin and acos lose half the digits next to the antipode and to the point itself.
         X, Y = np.atleast_2d(X), np.atleast_2d(Y)
@@ -202,6 +210,9 @@ class Euclidean(Manifold):
 
     def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return V
+
+    def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return X + V
 
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         return self.chordal_distance(X, Y)

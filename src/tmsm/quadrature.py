@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import BoolArray, FloatArray
 from tmsm.cells import CubeChart, PlaneChart, Prune, tree_nodes
 from tmsm.errors import EstimationError
 from tmsm.manifolds import Sphere
@@ -132,7 +132,7 @@ def _curve_nodes(region: Region, grid: Grid) -> tuple[FloatArray, FloatArray]:
         def points(s: FloatArray) -> FloatArray:
             return s[:, None]
 
-    def is_inside(s: FloatArray) -> FloatArray:
+    def is_inside(s: FloatArray) -> BoolArray:
         return region.signed_distance(points(s))[0] > 0.0
 
     s = np.linspace(low, high, 4097)

@@ -14,13 +14,16 @@ SOURCE = Path(tmsm.__file__).parent
 # From the ground up: a module may import from the lines above its own, and from its own package.
 LAYERS = [
     ["errors", "arrays"],
-    ["values", "validation", "secular"],
+    ["values", "validation", "secular", "newton", "contour"],
     ["manifolds"],
     ["coordinates"],
     ["regions"],
+    ["cells"],
+    ["quadrature"],
     ["weights", "models", "rows"],
+    ["model_check"],
     ["moments"],
-    ["solve"],
+    ["solve", "likelihood"],
     ["inference"],
     ["estimators"],
 ]

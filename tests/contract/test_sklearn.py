@@ -37,6 +37,7 @@ def test_constructor_only_stores():
         "weight": 3,
         "outside": 4,
         "log_exposure": None,
+        "refine": None,
         "standard_errors": True,
     }
 

@@ -100,5 +100,5 @@ class NaiveMLE(Estimator):
             values, w = fit.model.log_kernel(block.X, fit.theta), block.sample_weight
             return (float(values.sum()), float(len(values))) if w is None else (float(w @ values), float(w.sum()))
 
-        total, weight = (sum(parts) for parts in zip(*rows.map(block_sums), strict=True))
+        total, weight = (float(sum(parts)) for parts in zip(*rows.map(block_sums), strict=True))
         return total / weight - fit.model.log_normaliser(fit.theta, fit.embedding_dim)

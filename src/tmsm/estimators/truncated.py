@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
@@ -114,7 +112,9 @@ class TruncatedMLE(Estimator):
         require_rows(sums.n, constraint)
         if not self.region.has_border and self.log_exposure is None:
             theta = model.maximise_likelihood(sums.mean, D)
-            covariance = inverse_information(model.expectation(theta, D)[1], constraint.tangent(theta), sums.effective_n)
+            covariance = inverse_information(
+                model.expectation(theta, D)[1], constraint.tangent(theta), sums.effective_n
+            )
             facts, status = [], "The maximum of the likelihood; nothing was cut off."
             self._likelihood = None
         else:
@@ -207,22 +207,20 @@ class TruncatedMLE(Estimator):
         self, model: Model, constraint: Constraint, theta: FloatArray, sums: StatisticSums, sample: FloatArray
     ) -> tuple[FloatArray, FloatArray, RegionLikelihood, bool]:
         for _ in range(_MAX_ROUNDS):
-            likelihood = likelihood_near(
-                model, self.region, theta, sums, sample, self.log_exposure, self.random_state
-            )
+            likelihood = likelihood_near(model, self.region, theta, sums, sample, self.log_exposure, self.random_state)
             best = minimise_over(constraint, likelihood, theta)
             if best is None:
                 raise EstimationError(
                     "The likelihood under truncation has no maximum that could be found: inside this region the rows "
                     "do not determine every parameter. Use more rows, fix what is known, or a smaller model."
                 )
-            before, theta = theta, best.minimum.point.theta
+            before, theta, on_border = theta, best.minimum.point.theta, best.on_border
             if likelihood.suits(model, self.region, theta, before, sample):
                 break
         information = likelihood(theta)[2]
         variance = 1.0 / sums.effective_n + likelihood.extra_variance
         covariance = inverse_information(information, constraint.tangent(theta), 1.0 / variance)
-        return theta, covariance, likelihood, best.on_border
+        return theta, covariance, likelihood, on_border
 
 
 def _sums(model: Model, rows: Rows) -> StatisticSums:

@@ -99,7 +99,7 @@ class Model(ValueObject, ABC):
         raise self._missing("way from named parameters to θ, so it cannot be sampled")
 
     def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
-        """log p(x; θ) up to a constant, shape (n,): θ·t(x), or a form of it that keeps more digits."""
+        """Log p(x; θ) up to a constant, shape (n,): θ·t(x), or a form of it that keeps more digits."""
         kernel: FloatArray = self.statistics(X) @ theta
         return kernel
 
@@ -294,4 +294,3 @@ class Model(ValueObject, ABC):
             raise InvalidInputError(
                 f"The parameters are not for {embedding_dim} coordinates, which the points or the region have."
             )
-

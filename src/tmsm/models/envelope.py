@@ -125,7 +125,7 @@ def _envelope(linear: FloatArray, quadratic: FloatArray, v: float) -> AngularEnv
 
 
 def _solve_b(rates: FloatArray) -> float:
-    """b > 0 with Σ 1/(b + 2 rate) = 1, the best one; between 1 and D."""
+    """B > 0 with Σ 1/(b + 2 rate) = 1, the best one; between 1 and D."""
     b = float(np.count_nonzero(rates == 0.0))
     for _ in range(100):  # decreasing and convex: Newton from the left goes up to the root
         shifted = b + 2.0 * rates

@@ -65,7 +65,7 @@ class Plan:
 
 
 def log_sum(exponents: FloatArray) -> float:
-    """log Σ exp, without overflow."""
+    """Log Σ exp, without overflow."""
     top = float(exponents.max())
     return top + float(np.log(np.exp(exponents - top).sum()))
 

@@ -85,8 +85,8 @@ class Kent(HarmonicFamily):
             largest = float(np.max(self.ovalness))
             if not self._is_unimodal(concentration, largest):
                 raise InvalidInputError(
-                    f"An ovalness of {largest:.6g} is beyond half the concentration of {concentration:.6g}: the density "
-                    "would have two modes. Pass unimodal=False if that is meant."
+                    f"An ovalness of {largest:.6g} is beyond half the concentration of {concentration:.6g}: "
+                    "the density would have two modes. Pass unimodal=False if that is meant."
                 )
 
     def __repr__(self) -> str:
@@ -157,9 +157,7 @@ class Kent(HarmonicFamily):
                     out.append((kappa * shape, free))
         return out
 
-    def _orbit(
-        self, offset: FloatArray, free: FloatArray, faces: tuple[RotationOrbit, ...] = ()
-    ) -> RotationOrbit:
+    def _orbit(self, offset: FloatArray, free: FloatArray, faces: tuple[RotationOrbit, ...] = ()) -> RotationOrbit:
         shapes = np.array([self.join(*_MEAN), *(self.join(*oval) for oval in _OVAL)])  # (3, 8)
         return RotationOrbit(
             embedding_dim=3,
@@ -281,8 +279,10 @@ class Kent(HarmonicFamily):
     def _known_ovalness(self, values: Any) -> Any:
         if self.balanced:
             return check_number(
-                values, "ovalness", above=0.0, hint="With none the family is VonMisesFisher; "
-                "for two ovalnesses pass balanced=False."
+                values,
+                "ovalness",
+                above=0.0,
+                hint="With none the family is VonMisesFisher; for two ovalnesses pass balanced=False.",
             )
         pair = check_vector(values, "ovalness")
         if pair.size != 2 or not pair[0] >= pair[1]:
@@ -312,7 +312,7 @@ def _frame(mean: FloatArray, quadratic: FloatArray) -> FloatArray:
 
 
 def _cross(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a × b for two vectors; NumPy's own takes ten times as long."""
+    """A × b for two vectors; NumPy's own takes ten times as long."""
     return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 

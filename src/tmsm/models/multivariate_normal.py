@@ -189,7 +189,8 @@ class MultivariateNormal(Model):
         # −½ ‖L⁻¹(x − μ)‖², Σ = LLᵀ: no digits are lost to coordinates far from 0.
         params = self.parameters(theta, X.shape[1])
         scaled = np.linalg.solve(np.linalg.cholesky(params.covariance), (X - params.mean).T)
-        return -0.5 * (scaled**2).sum(axis=0)
+        kernel: FloatArray = -0.5 * (scaled**2).sum(axis=0)
+        return kernel
 
     def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
         covariance = self.parameters(theta, embedding_dim).covariance

@@ -79,7 +79,7 @@ class RotationOrbit(Constraint):
     def _at(self, frame: FloatArray, theta: FloatArray) -> OrbitPoint:
         """The point with this frame whose shape is nearest to that of θ."""
         own = rotation(frame, linear=self.linear).T @ theta
-        shape = np.linalg.lstsq(self.basis, own - self.offset)[0] if self.basis.size else np.zeros(0)
+        shape = np.linalg.pinv(self.basis) @ (own - self.offset)
         generators = _generators(self.planes, self.embedding_dim, self.linear)
         return OrbitPoint(self, generators, frame, shape)
 
@@ -90,25 +90,14 @@ def _generators(planes: tuple[tuple[int, int], ...], D: int, linear: bool) -> Fl
     return np.array([rotation_generator(i, j, D, linear=linear) for i, j in planes])
 
 
-@dataclass(frozen=True)
 class OrbitPoint(Point):
     """A frame R, shape (D, D), and a shape η, shape (k,); a step is (turns in the planes, change of η)."""
 
-    orbit: RotationOrbit
-    generators: FloatArray
-    frame: FloatArray
-    shape: FloatArray
-
-    def __post_init__(self) -> None:
-        own = self.orbit.offset + self.orbit.basis @ self.shape
-        turn = rotation(self.frame, linear=self.orbit.linear)
-        object.__setattr__(self, "own", own)
-        object.__setattr__(self, "turn", turn)
-        object.__setattr__(self, "theta", turn @ own)
-
-    own: FloatArray = None  # type: ignore[assignment]
-    turn: FloatArray = None  # type: ignore[assignment]
-    theta: FloatArray = None  # type: ignore[assignment]
+    def __init__(self, orbit: RotationOrbit, generators: FloatArray, frame: FloatArray, shape: FloatArray) -> None:
+        self.orbit, self.generators, self.frame, self.shape = orbit, generators, frame, shape
+        self.own = orbit.offset + orbit.basis @ shape
+        self.turn = rotation(frame, linear=orbit.linear)
+        self.theta = self.turn @ self.own
 
     @property
     def jacobian(self) -> FloatArray:
@@ -149,5 +138,4 @@ class OrbitPoint(Point):
 
     def shape_jacobian(self) -> FloatArray:
         """Derivative of η with respect to θ, for θ moving along the family, shape (k, p)."""
-        jacobian: FloatArray = np.linalg.pinv(self.jacobian)[len(self.generators) :]
-        return jacobian
+        return np.asarray(np.linalg.pinv(self.jacobian)[len(self.generators) :])

@@ -205,7 +205,7 @@ def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
 
 
 def log_sphere_integral(kappa: float, embedding_dim: int) -> float:
-    """log ∫ exp(κ (μ·x − 1)) over S^(D−1) = (D/2) log 2π − v log κ + log(e^{−κ} I_v(κ)), v = D/2 − 1."""
+    """Log ∫ exp(κ (μ·x − 1)) over S^(D−1) = (D/2) log 2π − v log κ + log(e^{−κ} I_v(κ)), v = D/2 − 1."""
     from scipy.special import ive
 
     v = 0.5 * embedding_dim - 1.0

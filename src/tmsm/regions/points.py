@@ -98,7 +98,7 @@ class BorderPoints(Region):
         return {}
 
     @cached_property
-    def distance_slack(self) -> float:  # type: ignore[override]
+    def distance_slack(self) -> float:
         """The widest gap between a point of the border and the second nearest other one."""
         k = min(3, len(self.points))
         gaps = np.asarray(self._tree.query(self.points, k=k)[0]).reshape(len(self.points), -1)
