@@ -155,6 +155,15 @@ def model_id(entry: tuple[Model, dict[str, np.ndarray]]) -> str:
     return f"{model!r}-{len(next(iter(params.values())))}"
 
 
+def lives_on(model: Model, params: dict[str, np.ndarray], manifold: Manifold) -> bool:
+    """Whether a model with these parameters lives on this manifold."""
+    try:
+        model.check_manifold(manifold)
+    except ValueError:
+        return False
+    return len(next(iter(params.values()))) == manifold.embedding_dim
+
+
 def points(manifold: Manifold, n: int, seed: int = 0) -> np.ndarray:
     """Random points all over the manifold."""
     if isinstance(manifold, tmsm.Sphere):

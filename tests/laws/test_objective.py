@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tmsm
-from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, north, weights_for
+from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, lives_on, north, weights_for
 from tmsm import weights
 from tmsm.moments import MomentSpec, _BlockTerms, accumulate, residual_squares
 from tmsm.rows import Rows
@@ -14,12 +14,12 @@ def triples():
     for case in REGIONS + EVERYWHERE:
         if case.name == "flat points":
             continue  # three points are no border: documented as biased
-        D = case.region.manifold.embedding_dim
         for model, params in MODELS:
-            size = len(params.get("mean_direction", params.get("mean", ())))
-            kind = tmsm.Sphere if isinstance(model, tmsm.VonMisesFisher) else tmsm.Euclidean
-            if size == D and isinstance(case.region.manifold, kind):
+            # Kent's and Watson's statistics are those of Fisher–Bingham and Bingham.
+            if lives_on(model, params, case.region.manifold) and not isinstance(model, tmsm.Kent | tmsm.Watson):
                 choices = weights_for(case) if case.region.has_border else [weights.Constant()]
+                if isinstance(model, tmsm.FisherBingham | tmsm.Bingham):
+                    choices = {repr(choices[k]): choices[k] for k in (0, -1)}.values()
                 for weight in choices:
                     yield pytest.param(case, weight, model, params, id=f"{case.name}-{weight!r}-{model!r}")
 
