@@ -28,7 +28,7 @@ _SUBCELLS = 8
 # Points (n, D) of the surface and a radius ↦ value at the points, and a bound of it within the radius.
 Prune = Callable[[FloatArray, float], tuple[FloatArray, FloatArray]]
 # What is so many logarithms below the largest value does not count.
-_NEGLIGIBLE = 45.0
+_NEGLIGIBLE = 36.0
 
 
 class Chart(ABC):

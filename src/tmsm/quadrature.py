@@ -105,13 +105,14 @@ def _cap_nodes(cap: Cap, grid: Grid) -> tuple[FloatArray, FloatArray]:
     n_angles = int(np.ceil(share * 2.0 * np.pi * np.sin(min(cap.radius, 0.5 * np.pi)))) + 16
     x, w = np.polynomial.legendre.leggauss(n_heights)
     # 1 − height keeps its digits on small caps.
-    depth = (1.0 - np.cos(cap.radius)) * 0.5 * (1.0 + x)
+    height = 2.0 * np.sin(0.5 * cap.radius) ** 2
+    depth = height * 0.5 * (1.0 + x)
     angle = 2.0 * np.pi * (np.arange(n_angles) + 0.5) / n_angles
     across = np.linalg.svd(cap.center[None, :])[2][1:]
     rim = np.cos(angle)[:, None] * across[0] + np.sin(angle)[:, None] * across[1]
     sine = np.sqrt(depth * (2.0 - depth))
     X = (1.0 - depth)[:, None, None] * cap.center + sine[:, None, None] * rim
-    weights = 0.5 * w * (1.0 - np.cos(cap.radius)) * (2.0 * np.pi / n_angles)
+    weights = 0.5 * w * height * (2.0 * np.pi / n_angles)
     return X.reshape(-1, 3), np.repeat(weights, n_angles)
 
 

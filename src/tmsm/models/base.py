@@ -20,8 +20,8 @@ from tmsm.values import ValueObject
 
 __all__ = ["Model"]
 
-# Give up after so many draws if, at their rate, more than _MAX_DRAWS would be needed.
-_PATIENCE = 2**22
+# Give up if, at the rate so far, more than _MAX_DRAWS would be needed, or after so many without a single row.
+_PATIENCE = 2**21
 _MAX_DRAWS = 2**28
 _DRAW_BLOCK = 2**18
 
@@ -214,8 +214,8 @@ class Model(ValueObject, ABC):
         kept: list[FloatArray] = []
         n_kept = n_drawn = 0
         while n_kept < n:
-            share = max(n_kept, 1) / n_drawn if n_drawn else 1.0
-            block = int(min(_DRAW_BLOCK, max(64, 1.1 * (n - n_kept) / share)))
+            rate = max(n_kept, 1) / n_drawn if n_drawn else 1.0
+            block = int(min(_DRAW_BLOCK, max(64, 1.1 * (n - n_kept) / rate)))
             X = self.draw(block, rng, **params)
             if X.shape[1] != region.manifold.embedding_dim:
                 raise InvalidInputError(
@@ -225,8 +225,10 @@ class Model(ValueObject, ABC):
             kept.append(inside)
             n_kept += len(inside)
             n_drawn += block
-            too_slow = n * n_drawn > _MAX_DRAWS * n_kept
-            if n_kept < n and n_drawn >= _PATIENCE and too_slow:
+            # At most this share can lie inside, but for bad luck of one in a thousand.
+            share = (n_kept + 3.0 * np.sqrt(n_kept) + 7.0) / n_drawn
+            too_slow = n > _MAX_DRAWS * share or (n_kept == 0 and n_drawn >= _PATIENCE)
+            if n_kept < n and too_slow:
                 raise EstimationError(
                     f"Only {n_kept} of {n_drawn} draws fell inside the region (about "
                     f"{n_kept / n_drawn:.1e} of the distribution's mass is there): {n} rows would take "

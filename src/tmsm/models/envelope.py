@@ -17,7 +17,7 @@ from math import lgamma
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, row_dots
+from tmsm.arrays import BoolArray, FloatArray, row_dots, row_norms
 
 __all__ = ["AngularEnvelope"]
 
@@ -76,31 +76,35 @@ class AngularEnvelope:
 
     def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Independent draws from the density, shape (n, D)."""
-        D = self.embedding_dim
-        out = np.empty((n, D))
+        out = np.empty((n, self.embedding_dim))
         filled = drawn = 0
-        shrink = 1.0 / np.sqrt(1.0 + 2.0 * self.rates / self.b)
         while filled < n:
             share = max(filled, 1) / drawn if drawn else 0.5
-            block = int(min(_BLOCK, 1.2 * (n - filled) / share + 64))
-            Z = rng.standard_normal((block, D)) * shrink
-            Z /= np.sqrt(row_dots(Z, Z))[:, None]
-            form = row_dots(Z * (1.0 + 2.0 * self.rates / self.b), Z)
-            X = Z @ self.axes.T
-            lean = X @ self.linear
-            # log of (f(x) + f(−x))/2, without overflow: log cosh = |·| + log(1 + e^{−2|·|}) − log 2.
-            size = np.abs(lean)
-            log_pair = row_dots(X @ self.quadratic, X) + size + np.log1p(np.exp(-2.0 * size)) - np.log(2.0)
-            log_accept = log_pair + 0.5 * D * np.log(form) - self.log_bound
-            accepted = np.log(rng.random(block)) <= log_accept
-            # Of the pair take x with probability f(x)/(f(x) + f(−x)).
-            flip = rng.random(block) * (1.0 + np.exp(-2.0 * size)) > 1.0
-            X[flip != (lean < 0.0)] *= -1.0
+            block = int(min(_BLOCK, 1.1 * (n - filled) / share + 64))
+            X, accepted = self.propose(block, rng)
             X = X[accepted][: n - filled]
             out[filled : filled + len(X)] = X
             filled += len(X)
             drawn += block
         return out
+
+    def propose(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, BoolArray]:
+        """Proposals, shape (n, D), and which of them are accepted as draws from the density."""
+        D = self.embedding_dim
+        stretch = 1.0 + 2.0 * self.rates / self.b
+        Z = rng.standard_normal((n, D)) / np.sqrt(stretch)
+        Z /= row_norms(Z)[:, None]
+        X = Z @ self.axes.T
+        lean = X @ self.linear
+        # log of (f(x) + f(−x))/2, without overflow: log cosh = |·| + log(1 + e^{−2|·|}) − log 2.
+        size = np.abs(lean)
+        log_pair = row_dots(X @ self.quadratic, X) + size + np.log1p(np.exp(-2.0 * size)) - np.log(2.0)
+        log_accept = log_pair + 0.5 * D * np.log(row_dots(Z * stretch, Z)) - self.log_bound
+        accepted = np.log(rng.random(n)) <= log_accept
+        # Of the pair take x with probability f(x)/(f(x) + f(−x)).
+        against = rng.random(n) * (1.0 + np.exp(-2.0 * size)) > 1.0
+        X[against != (lean < 0.0)] *= -1.0
+        return X, accepted
 
 
 def _envelope(linear: FloatArray, quadratic: FloatArray, v: float) -> AngularEnvelope:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["KernelIntegral", "LogMass", "Plan", "integrate_kernel", "log_sum", "plan_nodes"]
 
 # Cells are at most so many widths of the density across, and its exponent changes in one by at most so much.
-_WIDTHS, _CHANGE = 1.5, 3.0
+_WIDTHS, _CHANGE = 1.5, 4.0
 # Grids finer than this are pruned to where the density has its mass, instead of being kept for the region.
 _FINEST_SHARED = 5
 _LEAF = 3
+_PRUNED_LEAF = 1
 _MAX_LEAF = 10
 _TOLERANCE = 1e-6
 _DRAWS = 2**18
@@ -98,7 +99,7 @@ def plan_nodes(model: Model, region: Region, theta: FloatArray, X: FloatArray | 
         prune = _pruned_to(model, theta, 2.0 * curvature) if cell > max(_FINEST_SHARED, grid.cell) else None
         if bend:
             heavy = _heaviest(model, build_nodes(region, Grid(cell, 1, window), prune), theta, X)
-    return Plan(region, Grid(cell, _LEAF, window), prune)
+    return Plan(region, Grid(cell, _LEAF if prune is None else _PRUNED_LEAF, window), prune)
 
 
 def _heaviest(model: Model, nodes: Nodes, theta: FloatArray, X: FloatArray | None) -> FloatArray:

@@ -1,0 +1,59 @@
+"""Every density integrates to one over every region that it can be restricted to."""
+
+import numpy as np
+import pytest
+
+import tmsm
+from tests.references.test_quadrature import lattice
+from tests.registry import EVERYWHERE, MODELS, REGIONS, lives_on, model_id
+
+
+def pairs():
+    for case in REGIONS + EVERYWHERE:
+        seen = set()
+        for entry in MODELS:
+            if type(entry[0]) not in seen and lives_on(*entry, case.region.manifold):
+                seen.add(type(entry[0]))
+                yield pytest.param(case, entry, id=f"{case.name}-{model_id(entry)}")
+
+
+def uniform(manifold, n):
+    """Points and the area that each stands for; a lattice on a surface, a grid on a curve, draws above."""
+    if manifold == tmsm.Sphere(2):
+        return lattice(n), 4 * np.pi / n, 2e-3
+    if manifold == tmsm.Sphere(1):
+        angle = 2 * np.pi * (np.arange(n) + 0.5) / n
+        return np.column_stack([np.cos(angle), np.sin(angle)]), 2 * np.pi / n, 1e-3
+    if isinstance(manifold, tmsm.Sphere):
+        from scipy.special import gamma
+
+        D = manifold.embedding_dim
+        return manifold.uniform(10 * n, 0), 2 * np.pi ** (D / 2) / gamma(D / 2) / (10 * n), None
+    d = manifold.dim
+    side = {1: 40_000, 2: 600, 3: 100}[d]
+    axis = (np.arange(side) + 0.5) / side * 20 - 10
+    return np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d), (20 / side) ** d, {1: 1e-3, 2: 5e-3, 3: 0.05}[d]
+
+
+@pytest.mark.parametrize(("case", "entry"), list(pairs()))
+def test_density_integrates_to_one(case, entry):
+    model, params = entry
+    X, area, tolerance = uniform(case.region.manifold, 60_000)
+    density = np.exp(model.logpdf(X, case.region, **params))
+    outside = ~case.region.contains(X)
+    assert (density[outside] == 0.0).all()
+    assert (density[~outside] > 0.0).all()
+    total = density.sum() * area
+    if tolerance is None:
+        tolerance = 4.5 * density.std() * np.sqrt(len(X)) * area
+        tolerance += 4.5 * model.log_mass(case.region, **params).error
+        assert tolerance < 0.2
+    assert total == pytest.approx(1.0, abs=tolerance)
+
+
+def test_negative_control_the_density_of_the_whole_sphere_does_not():
+    region = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    params = {"mean_direction": [0.0, -1.0, 0.0], "concentration": 6.0}
+    X = lattice(60_000)
+    density = np.exp(tmsm.VonMisesFisher().logpdf(X, **params))
+    assert density[region.contains(X)].sum() * 4 * np.pi / len(X) == pytest.approx(0.5, abs=0.01)
