@@ -24,6 +24,8 @@ __all__ = ["RegionLikelihood", "likelihood_near"]
 
 # The nodes are refined until they move the estimate by less than this share of its standard error.
 _ERROR_SHARE = 0.05
+# Random nodes add their variance to the estimate's, which is then stated: a tenth of a standard error adds 0.5 %.
+_DRAW_ERROR_SHARE = 0.1
 _MAX_DRAWS = 1_000_000
 _MAX_DRAW_NUMBERS = 20_000_000
 
@@ -146,7 +148,7 @@ def _by_draws(
 ) -> RegionLikelihood:
     """Nodes drawn from the density at θ inside the region (Geyer and Thompson 1992)."""
     D = region.manifold.embedding_dim
-    wanted = sums.effective_n / _ERROR_SHARE**2
+    wanted = sums.effective_n / _DRAW_ERROR_SHARE**2
     n = int(min(max(wanted, 50_000), _MAX_DRAWS, _MAX_DRAW_NUMBERS // theta.size))
     try:
         X = model.sample(n, region, random_state=random_state, **model.parameters(theta, D))

@@ -32,6 +32,7 @@ __all__ = [
     "accumulate",
     "exposure_terms",
     "residual_squares",
+    "row_residuals",
     "sum_statistics",
 ]
 
@@ -205,6 +206,11 @@ def residual_squares(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatAr
         return weighted_gram(_BlockTerms(spec, block).residuals(theta), weight)
 
     return reduce(add, rows.map(block_squares))
+
+
+def row_residuals(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatArray:
+    """e_i = A_i θ + b_i of every row inside the region, shape (n, p): for tables that are short."""
+    return np.concatenate(list(rows.map(lambda block: _BlockTerms(spec, block).residuals(theta))))
 
 
 class _BlockTerms:

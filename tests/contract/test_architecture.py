@@ -24,7 +24,7 @@ LAYERS = [
     ["model_check"],
     ["moments"],
     ["solve", "likelihood"],
-    ["inference"],
+    ["inference", "misfit"],
     ["estimators"],
 ]
 

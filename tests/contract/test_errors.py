@@ -13,6 +13,8 @@ REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
 MODEL = tmsm.VonMisesFisher()
 X = MODEL.sample(100, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
 X.flags.writeable = False
+KENT = tmsm.Kent()
+AXES = {"mean_direction": [0.0, 0.0, 1.0], "major_axis": [1.0, 0.0, 0.0]}
 
 
 def changed(row, value):
@@ -146,6 +148,7 @@ def test_bad_sample_weight(estimator, value, message):
     [
         ({"weight": "geodesc"}, "weight='geodesc' is not an option. Choose one of ['auto', 'geodesic'"),
         ({"weight": "geodesc"}, "Did you mean 'geodesic'?"),
+        ({"refine": "ml"}, "refine='ml' is not an option. Choose one of ['mle']"),
         ({"weight": 3}, "or a Weight object; got int"),
         ({"weight": tmsm.Projected}, "Call the class to make one"),
         ({"standard_errors": "no"}, "standard_errors must be True or False; got str 'no'"),
@@ -163,6 +166,45 @@ def test_bad_sample_weight(estimator, value, message):
 def test_bad_options(options, message):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         score_matching(**options).fit(X)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_bad_tables_for_the_likelihood(name):
+    table, message = TABLES[name]
+    with pytest.raises((ValueError, TypeError), match=re.escape(message)):
+        tmsm.TruncatedMLE(MODEL, REGION).fit(table)
+
+
+def test_the_likelihood_needs_rows_inside():
+    with pytest.raises(ValueError, match="100 of 100 rows outside the region"):
+        tmsm.TruncatedMLE(MODEL, REGION).fit(-X)
+    with pytest.raises(ValueError, match="100 of 100 rows outside the region"):
+        tmsm.TruncatedMLE(MODEL, REGION, outside="drop").fit(-X)
+    with pytest.raises(EstimationError, match="2 rows cannot determine 3 parameters"):
+        tmsm.TruncatedMLE(MODEL, REGION).fit(X[:2])
+    with pytest.raises(TypeError, match="random_state must be a whole number"):
+        tmsm.TruncatedMLE(MODEL, REGION, random_state=None).fit(X)
+    fit = tmsm.TruncatedMLE(MODEL, tmsm.Everywhere(tmsm.Sphere(2))).fit(X)
+    np.testing.assert_allclose(fit.natural_params_, tmsm.NaiveMLE(MODEL).fit(X).natural_params_)
+    with pytest.raises(ValueError, match="this fit used no nodes"):
+        fit.n_nodes_  # noqa: B018
+
+
+def test_a_refined_fit_cannot_be_streamed():
+    with pytest.raises(ValueError, match="does not work with partial_fit"):
+        score_matching(refine="mle").partial_fit(X)
+
+
+@pytest.mark.parametrize("manifold", [tmsm.Sphere(1), tmsm.Sphere(3)], ids=repr)
+def test_kent_lives_on_the_ordinary_sphere(manifold):
+    rows = manifold.uniform(50, 0)
+    for estimator in (
+        tmsm.ScoreMatching(KENT, tmsm.Everywhere(manifold)),
+        tmsm.TruncatedMLE(KENT, tmsm.Everywhere(manifold)),
+        tmsm.NaiveMLE(KENT),
+    ):
+        with pytest.raises(ValueError, match=r"Kent lives on the sphere S².*FisherBingham\(\) is its generalisation"):
+            estimator.fit(rows)
 
 
 def test_model_and_region_must_go_together():
@@ -221,6 +263,55 @@ CONSTRUCTIONS = [
     (lambda: weights.Normal(1.0), "power must be at least 2"),
     (lambda: weights.Componentwise([1.0, -1.0]), "scale must be positive along every axis"),
     (lambda: tmsm.VonMisesFisher(-1.0), "concentration must be finite and greater than 0; got -1"),
+    (lambda: tmsm.VonMisesFisher(0.0), "concentration must be finite and greater than 0; got 0"),
+    (lambda: tmsm.VonMisesFisher(np.nan), "concentration must be finite and greater than 0; got nan"),
+    (lambda: tmsm.Kent(-1.0), "concentration must be finite and greater than 0; got -1"),
+    (lambda: tmsm.Kent(10.0, 0.0), "ovalness must be finite and greater than 0; got 0. With none the family is"),
+    (
+        lambda: tmsm.Kent(10.0, 6.0),
+        "An ovalness of 6 is beyond half the concentration of 10: the density would have two",
+    ),
+    (lambda: tmsm.Kent("10"), "concentration must be a number; got str '10'"),
+    (lambda: tmsm.Kent(10.0, [3.0, -3.0]), "ovalness must be a number; got list"),
+    (lambda: tmsm.Kent(10.0, 3.0, balanced=False), "ovalness must be a vector; got shape ()"),
+    (lambda: tmsm.Kent(10.0, [1.0, 2.0], balanced=False), "must be a pair (α₁, α₂) with α₁ ≥ α₂"),
+    (lambda: tmsm.Kent(unimodal="yes"), "unimodal must be True or False"),
+    (lambda: tmsm.Watson(0.0), "concentration must not be zero: the density would have no axis"),
+    (lambda: tmsm.Watson(np.inf), "concentration must be finite; got inf"),
+    (lambda: KENT.sample(5, mean_direction=[0, 0, 1.0], concentration=1.0, ovalness=0.1), "major_axis (or minor_axis)"),
+    (lambda: KENT.sample(5, **AXES, concentration=1.0), "ovalness must be given: this model does not know it"),
+    (lambda: KENT.sample(5, **AXES, concentration=1.0, ovalness=-0.1), "ovalness must be finite and at least 0"),
+    (
+        lambda: KENT.sample(5, mean_direction=[0, 0, 1.0], major_axis=[0, 0.6, 0.8], concentration=1.0, ovalness=0.1),
+        "major_axis must be perpendicular to mean_direction; their product is 0.8",
+    ),
+    (
+        lambda: KENT.sample(5, mean_direction=[0, 1.0], major_axis=[1.0, 0], concentration=1.0, ovalness=0.1),
+        "Kent lives on S²: mean_direction must have 3 entries; it has 2",
+    ),
+    (lambda: tmsm.FisherBingham().sample(5, linear=[1.0, 0.0]), "quadratic must be given"),
+    (
+        lambda: tmsm.FisherBingham().sample(5, linear=[1.0, 0.0], quadratic=np.eye(3)),
+        "linear has 2 entries, quadratic 3",
+    ),
+    (lambda: tmsm.Bingham().sample(5, quadratic=[[0.0, 1.0], [0.0, 0.0]]), "quadratic must be symmetric"),
+    (lambda: tmsm.Bingham().sample(5, quadratic=[1.0, 2.0]), "quadratic must be a square matrix; got shape (2,)"),
+    (lambda: tmsm.Bingham().sample(5, quadratic=np.full((3, 3), np.nan)), "quadratic must be finite"),
+    (lambda: tmsm.Watson().sample(5, axis=[0, 0, 2.0], concentration=1.0), "axis must be a unit vector; its norm is 2"),
+    (
+        lambda: tmsm.Watson(3.0).sample(5, axis=[0, 0, 1.0], concentration=2.0),
+        "concentration is known to this model as 3; got 2",
+    ),
+    (lambda: MODEL.logpdf(X, mean_direction=[0, 1.0], concentration=1.0), "The parameters are not for 3 coordinates"),
+    (lambda: MODEL.logpdf(2 * X, mean_direction=[0, 0, 1.0], concentration=1.0), "100 of 100 rows off the sphere"),
+    (
+        lambda: MODEL.logpdf(X, "R", mean_direction=[0, 0, 1.0], concentration=1.0),
+        "region must be a region such as Cap",
+    ),
+    (
+        lambda: MODEL.logpdf(X, tmsm.Ball([0.0], 1.0), mean_direction=[0, 0, 1.0], concentration=1.0),
+        "VonMisesFisher lives on a sphere",
+    ),
     (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [2.0, 1.0]]), "covariance must be positive definite"),
     (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [0.0, 1.0]]), "covariance must be symmetric"),
     (lambda: tmsm.MultivariateNormal([1.0, 2.0]), "covariance must be a square matrix; got shape (2,)"),

@@ -13,6 +13,7 @@ from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
 from tmsm.inference import inverse_information, sandwich_covariance
 from tmsm.likelihood import likelihood_near
+from tmsm.misfit import misfit_caution
 from tmsm.models.base import Model
 from tmsm.moments import (
     MAX_FEATURE_STATISTICS,
@@ -32,6 +33,10 @@ from tmsm.validation import check_flag, check_option
 from tmsm.weights import Constant, Distance, Weight, as_weight
 
 __all__ = ["ScoreMatching"]
+
+
+# So many rows are kept to see whether they look like the model.
+_LOOK_ROWS = 4096
 
 
 class ScoreMatching(Estimator):
@@ -100,6 +105,8 @@ class ScoreMatching(Estimator):
     # What was asked for and the sums so far; None outside a stream.
     _stream: tuple[tuple[Any, ...], Moments] | None = None
     _n_outside: int = 0
+    # A few rows to see whether they look like the model; not of weighted tables.
+    _sample: FloatArray | None = None
 
     def __init__(
         self,
@@ -136,10 +143,13 @@ class ScoreMatching(Estimator):
         -------
         self
         """
-        self._fit, self._stream, self._n_outside = None, None, 0
+        self._fit, self._stream, self._n_outside, self._sample = None, None, 0, None
         self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
-        spec = self._spec(rows, rows.sample())
+        sample = rows.sample()
+        spec = self._spec(rows, sample)
+        if sample_weight is None:
+            self._sample = sample[:: -(-len(sample) // _LOOK_ROWS)].copy()
         moments = accumulate(spec, rows)
         assert moments is not None, "the sample has rows inside"
         self._n_outside = rows.n_outside
@@ -148,7 +158,7 @@ class ScoreMatching(Estimator):
             squares = residual_squares(spec, rows, solution.theta) if self.standard_errors else None
             self._publish(moments, solution, squares)
             if self.refine is not None:
-                self._refine(sum_statistics(spec.model, rows), rows.sample())
+                self._refine(sum_statistics(spec.model, rows), sample)
         except EstimationError:
             if len(rows) > 1 and rows.all_identical():
                 raise EstimationError(
@@ -236,6 +246,15 @@ class ScoreMatching(Estimator):
         return -moments.objective(fit.theta)
 
     @property
+    def status_(self) -> str:
+        """How the estimate was found and what to be wary of."""
+        caution = None
+        if self._sample is not None:
+            rows = Rows(self._sample, self.region)
+            caution = misfit_caution(self._fitted_moments.spec, rows, self._fitted.theta)
+        return super().status_ if caution is None else f"{super().status_} {caution}"
+
+    @property
     def weight_(self) -> Weight:
         """The weight that was used, all its scales fixed."""
         return self._fitted_moments.spec.weight
@@ -286,6 +305,7 @@ class ScoreMatching(Estimator):
             raise InvalidInputError(
                 f"The rows extend over {self._extent:.3g}, beyond what can be squared: rescale the columns."
             )
+        self.model.check_spread(sample)
         weight: Weight = as_weight(self.weight).resolve(rows.region, sample)
         return MomentSpec(self.model.centred(sample), weight, self.log_exposure)
 

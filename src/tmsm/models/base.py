@@ -78,6 +78,9 @@ class Model(ValueObject, ABC):
     def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
         """Derivative of each named parameter, flattened, with respect to θ: name -> (size, p)."""
 
+    def check_spread(self, X: FloatArray) -> None:
+        """Raise where rows like these can carry no estimate, however many there are."""
+
     def centred(self, X: FloatArray) -> Model:
         """The same family in the form that is best computed with for rows like X; itself by default."""
         return self

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
-from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.errors import InvalidInputError
 from tmsm.models.harmonic import HarmonicFamily, as_quadratic, traceless_basis
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.von_mises_fisher import concentration_from_resultant
@@ -99,10 +99,3 @@ def start_from_resultant(mean: FloatArray, embedding_dim: int) -> FloatArray:
         kappa = concentration_from_resultant(resultant, embedding_dim)
         theta[:embedding_dim] = mean[:embedding_dim] / resultant * kappa
     return theta
-
-
-def check_not_degenerate(second: FloatArray) -> None:
-    """Raise where all rows lie on one great circle: xxᵀ has a mean without full rank."""
-    lowest = float(np.linalg.eigvalsh(second)[0])
-    if lowest < 1e-13:
-        raise EstimationError("All rows lie on one great circle (or great subsphere), so the spread across it is zero.")

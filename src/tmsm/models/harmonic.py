@@ -51,6 +51,9 @@ class HarmonicFamily(Model):
     def n_statistics(self, embedding_dim: int) -> int:
         return embedding_dim * self.has_linear + embedding_dim * (embedding_dim + 1) // 2 - 1
 
+    def check_spread(self, X: FloatArray) -> None:
+        _check_second_moment(X.T @ X / len(X))
+
     def _degrees(self, embedding_dim: int) -> FloatArray:
         n_linear = embedding_dim * self.has_linear
         return np.repeat([1.0, 2.0], [n_linear, self.n_statistics(embedding_dim) - n_linear])
@@ -163,12 +166,13 @@ class HarmonicFamily(Model):
             value = self.log_normaliser(theta, embedding_dim) - float(theta @ mean)
             return value, expected - mean, covariance
 
+        _check_second_moment(np.eye(embedding_dim) / embedding_dim + self.split(mean, embedding_dim)[1])
         near = self._likelihood_start(mean, embedding_dim)
         best = minimise_over(self.constraint(embedding_dim), objective, near)
         if best is None:
             raise EstimationError(
-                "The likelihood has no maximum that could be found: the rows may lie on one great circle, "
-                "be identical, or be too few for this family."
+                "The likelihood has no maximum that could be found: the rows may be too few for this family, "
+                "or nearly lie on one great circle."
             )
         return best.minimum.point.theta
 
@@ -261,6 +265,15 @@ def _blocks(first: FloatArray, second: FloatArray, linear: bool) -> FloatArray:
     out[: len(first), : len(first)] = first
     out[len(first) :, len(first) :] = second
     return out
+
+
+def _check_second_moment(second: FloatArray) -> None:
+    """Raise where the mean of xxᵀ, shape (D, D), does not have full rank."""
+    if np.linalg.eigvalsh(second)[0] < 1e-12:
+        raise EstimationError(
+            "All rows lie on one great circle (or great subsphere): the spread across it is zero, and this family "
+            "has no finite estimate. Model the points on the circle itself, a sphere of one dimension less."
+        )
 
 
 def as_quadratic(values: Any, name: str = "quadratic") -> FloatArray:
