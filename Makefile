@@ -36,6 +36,7 @@ bench: $(READY)  ## Measure speed, memory and accuracy as ratios, in one run
 figures: $(READY)  ## Draw the pictures of the documentation anew (BORDER=file.geojson for the map)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	$(BIN)/python docs/figures/problem.py
+	$(BIN)/python docs/figures/kent.py
 	@test -z '$(BORDER)' || $(BIN)/python docs/figures/border.py '$(BORDER)'
 
 clean:  ## Remove the environment and all caches

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import tmsm
-from benchmarks import borders, hemisphere, speed, united_states
+from benchmarks import borders, families, hemisphere, speed, united_states
 
 ROWS = 10_000_000
 
@@ -106,10 +106,49 @@ def run_united_states():
         error = 3 * found.std() / np.sqrt(len(found))
         report(f"mean for κ = {kappa:g} round {lonlat}, three standard errors", found.mean(), "", around(kappa, error))
         report("… its spread", found.std(), "", around(spread, 4 * spread / np.sqrt(2 * len(found))))
+    lonlat, kappa, _ = united_states.SETTINGS[1]
+    note("simulating the exact likelihood, 300 seeds")
+    for name, fitted in united_states.likelihoods(usa, lonlat, kappa, range(300)).items():
+        rmse = float(np.sqrt(np.mean((fitted - kappa) ** 2)))
+        report(f"{name}: RMSE of κ = {kappa:g} round {lonlat} (bound 1.44)", rmse, "", (0, 1.55))
+
+
+def run_families():
+    print("\nKent, κ = 10, β = 3, mean on the border of the hemisphere, geodesic weight, n = 1,000")
+
+    def size(values):
+        return float(np.sqrt(np.mean(np.square(values))))
+
+    note("simulating, 300 seeds with all known, 2,000 with nothing known")
+    report("‖μ̂ − μ‖, all known", size(families.simulate(tmsm.Kent(10.0, 3.0), 300)["error"]), "", around(0.031, 0.004))
+    rows = families.simulate(tmsm.Kent(), 2000)
+    report("‖μ̂ − μ‖, all unknown", size(rows["error"]), "", around(0.047, 0.006))
+    report("mean of κ̂", rows["concentration"].mean(), "", around(10.1, 0.8))
+    report("mean of β̂", rows["ovalness"].mean(), "", around(3.1, 0.8))
+    names = ("κ", "β", "the turn of the mean along the oval", "… across it", "the turn of the oval")
+    for name, values in zip(names, rows["standardised"].T, strict=True):
+        report(f"95 % interval of {name} covers", 100 * (np.abs(values) < 1.96).mean(), "%", (93, 97))
+    failures = 2000 - int(np.count_nonzero(rows["error"] < 0.5))  # no estimate, or one at a wrong optimum
+    report("failures in 2,000 seeds", failures, "", (0, 0.5))
+    report("one fit of 1,000 rows, all unknown", 1e3 * families.fit_seconds(), "ms", (0, 10))
+
+    print("\nExact likelihood under truncation")
+    note("simulating, 400 seeds")
+    fits = hemisphere.simulate_likelihood(3000, 400)
+    report("hemisphere, κ = 6, n = 3,000: RMSE of κ", size(fits["kappa"] - 6.0), "", around(0.138, 0.012))
+    report("… of μ", size(fits["error"]), "", around(0.0197, 0.0015))
+    report("… one fit after the nodes are built", 1e3 * fits["seconds"], "ms", (0, 10))
+    report("… RMSE of κ of one Newton step from score matching, over it", fits["refined"], "times", around(1.0, 0.03))
+
+    print("\nSamplers")
+    for name, rate in families.acceptances().items():
+        report(f"acceptance, {name}", 100 * rate, "%", (10, 100))
+    report("1,000,000 von Mises–Fisher rows", families.sample_seconds(), "s", (0, 0.5))
 
 
 if __name__ == "__main__":
     run_speed()
+    run_families()
     run_borders()
     run_united_states()
     run_accuracy()

@@ -31,3 +31,20 @@ def estimates(region, lonlat, kappa, seeds, fitted=None):
         X = model.sample(10_000, region, random_state=seed, mean_direction=mu, concentration=kappa)
         found.append(estimator.fit(X).params_.concentration)
     return np.array(found)
+
+
+def likelihoods(region, lonlat, kappa, seeds):
+    """κ̂ of the exact likelihood and of one Newton step from score matching, samples of 10,000."""
+    model = tmsm.VonMisesFisher()
+    estimators = {
+        "exact likelihood": tmsm.TruncatedMLE(model, region),
+        "one step": tmsm.ScoreMatching(model, region, "geodesic", refine="mle", standard_errors=False),
+    }
+    found = {name: [] for name in estimators}
+    for seed in seeds:
+        X = model.sample(
+            10_000, region, random_state=seed, mean_direction=tmsm.lonlat_to_xyz(*lonlat), concentration=kappa
+        )
+        for name, estimator in estimators.items():
+            found[name].append(estimator.fit(X).params_.concentration)
+    return {name: np.array(values) for name, values in found.items()}

@@ -23,6 +23,7 @@ def main() -> None:
         "naive likelihood": tmsm.NaiveMLE(model),
         "TMSM, geodesic (haversine)": tmsm.ScoreMatching(model, region, "geodesic"),
         "TMSM, projected Euclidean": tmsm.ScoreMatching(model, region, "projected"),
+        "exact truncated likelihood": tmsm.TruncatedMLE(model, region),
         "TMSM, normal-only (default)": tmsm.ScoreMatching(model, region),
     }
     print(f"{N:,} points seen inside {region}\n")
