@@ -12,7 +12,16 @@ MODEL = tmsm.VonMisesFisher()
 X = MODEL.sample(600, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
 
 
-@pytest.mark.parametrize("estimator", [tmsm.ScoreMatching(MODEL, REGION, "geodesic"), tmsm.NaiveMLE(MODEL)], ids=repr)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        tmsm.ScoreMatching(MODEL, REGION, "geodesic"),
+        tmsm.ScoreMatching(MODEL, REGION, refine="mle"),
+        tmsm.TruncatedMLE(MODEL, REGION),
+        tmsm.NaiveMLE(MODEL),
+    ],
+    ids=repr,
+)
 def test_clone_and_parameters(estimator):
     estimator.fit(X)
     copy = clone(estimator)
@@ -64,6 +73,24 @@ def test_cross_validation_and_grid_search():
     assert search.best_params_["model"] == tmsm.VonMisesFisher(6.0)
     search = GridSearchCV(tmsm.ScoreMatching(MODEL, REGION), {"weight": ["geodesic", "normal"]}, cv=3).fit(X)
     assert search.best_score_ > -np.inf
+
+
+def test_likelihoods_are_scored_by_their_mean_log_density():
+    exact, naive = tmsm.TruncatedMLE(MODEL, REGION).fit(X), tmsm.NaiveMLE(MODEL).fit(X)
+    assert exact.score(X) == pytest.approx(MODEL.logpdf(X, REGION, **exact.params_).mean(), abs=1e-9)
+    assert exact.score(X) == pytest.approx(exact.log_likelihood_, abs=1e-9)
+    assert naive.score(X) == pytest.approx(MODEL.logpdf(X, **naive.params_).mean(), abs=1e-9)
+    w = np.random.default_rng(0).uniform(size=len(X))
+    assert naive.score(X, sample_weight=w) == pytest.approx(w @ MODEL.logpdf(X, **naive.params_) / w.sum(), abs=1e-9)
+    assert exact.score(X, sample_weight=w) == pytest.approx(
+        w @ MODEL.logpdf(X, REGION, **exact.params_) / w.sum(), abs=1e-9
+    )
+    search = GridSearchCV(
+        tmsm.TruncatedMLE(MODEL, REGION), {"model": [MODEL, tmsm.VonMisesFisher(1.0), tmsm.VonMisesFisher(30.0)]}, cv=3
+    )
+    assert search.fit(X).best_params_["model"] == MODEL
+    scores = cross_val_score(tmsm.NaiveMLE(MODEL), X, cv=3)
+    assert np.isfinite(scores).all()
 
 
 def test_score_uses_one_weight_whatever_was_fitted():

@@ -25,7 +25,7 @@ def lattice(n):
 
 @pytest.mark.parametrize("case", SPHERICAL, ids=repr)
 def test_areas_and_membership(case):
-    nodes = build_nodes(case.region, Grid(3, 5))
+    nodes = build_nodes(case.region, Grid(3, 4))
     area = np.exp(nodes.log_weights).sum()
     counted = case.region.contains(lattice(400_000)).mean() * 4 * np.pi
     assert area == pytest.approx(counted, rel=4e-3)
