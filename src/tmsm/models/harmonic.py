@@ -18,35 +18,20 @@ import numpy as np
 from tmsm.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.contour import SphereMixture, sphere_mixture
 from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.manifolds import Manifold, Sphere
-from tmsm.models.base import Model
 from tmsm.models.constraints import minimise_over
 from tmsm.models.envelope import AngularEnvelope
+from tmsm.models.spherical import SphereFamily
 
 __all__ = ["HarmonicFamily", "as_quadratic", "rotation", "rotation_generator", "traceless_basis"]
 
 
-class HarmonicFamily(Model):
+class HarmonicFamily(SphereFamily):
     """log p = l·x + xᵀSx on a sphere, S symmetric and traceless; without l for axial families.
 
     θ is l, if there is one, followed by the coordinates of S in `traceless_basis`.
     """
 
     has_linear: ClassVar[bool]
-
-    def whole_manifold(self, embedding_dim: int) -> Manifold:
-        if embedding_dim < 2:
-            raise InvalidInputError("Points of a sphere have at least two coordinates; X has one column.")
-        manifold = Sphere(embedding_dim - 1)
-        self.check_manifold(manifold)
-        return manifold
-
-    def check_manifold(self, manifold: Manifold) -> None:
-        if not isinstance(manifold, Sphere):
-            raise InvalidInputError(
-                f"{type(self).__name__} lives on a sphere, and the region on {manifold!r}. "
-                "On flat space use MultivariateNormal."
-            )
 
     def n_statistics(self, embedding_dim: int) -> int:
         return embedding_dim * self.has_linear + embedding_dim * (embedding_dim + 1) // 2 - 1
@@ -140,6 +125,10 @@ class HarmonicFamily(Model):
         return self._mixture(theta, embedding_dim)[0].log_integral
 
     def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+        return self._cumulants(theta, embedding_dim)[1:]
+
+    def _cumulants(self, theta: FloatArray, embedding_dim: int) -> tuple[float, FloatArray, FloatArray]:
+        """Log of the integral, its gradient (p,) and Hessian (p, p) in θ."""
         mixture, axes = self._mixture(theta, embedding_dim)
         mean, second, covariance = mixture.moments()
         # From (x, x_i x_j) along the principal axes to t: x = V x′ and xᵀEx = x′ᵀ(VᵀEV)x′.
@@ -151,7 +140,7 @@ class HarmonicFamily(Model):
         m = D * self.has_linear
         L[:m, :D] = axes[:m]
         L[m:, D:] = to_forms
-        return L @ np.concatenate([mean, second[i, j]]), L @ covariance @ L.T
+        return mixture.log_integral, L @ np.concatenate([mean, second[i, j]]), L @ covariance @ L.T
 
     def _mixture(self, theta: FloatArray, embedding_dim: int) -> tuple[SphereMixture, FloatArray]:
         linear, quadratic = self.split(theta, embedding_dim)
@@ -162,9 +151,8 @@ class HarmonicFamily(Model):
         """θ of the largest likelihood, by Newton's method on the sphere's exact integral."""
 
         def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-            expected, covariance = self.expectation(theta, embedding_dim)
-            value = self.log_normaliser(theta, embedding_dim) - float(theta @ mean)
-            return value, expected - mean, covariance
+            log_integral, expected, covariance = self._cumulants(theta, embedding_dim)
+            return log_integral - float(theta @ mean), expected - mean, covariance
 
         _check_second_moment(np.eye(embedding_dim) / embedding_dim + self.split(mean, embedding_dim)[1])
         near = self._likelihood_start(mean, embedding_dim)

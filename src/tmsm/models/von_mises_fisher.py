@@ -9,11 +9,10 @@ import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray, row_dots, weighted_gram
 from tmsm.contour import sphere_mixture
-from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.manifolds import Manifold, Sphere
-from tmsm.models.base import Model
+from tmsm.errors import EstimationError
 from tmsm.models.constraints import Constraint, FixedNorm, Unrestricted
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.spherical import SphereFamily
 from tmsm.validation import check_number, check_unit_vector
 
 __all__ = ["VonMisesFisher", "concentration_from_resultant", "log_sphere_integral", "mean_resultant"]
@@ -21,7 +20,7 @@ __all__ = ["VonMisesFisher", "concentration_from_resultant", "log_sphere_integra
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class VonMisesFisher(Model):
+class VonMisesFisher(SphereFamily):
     """Von Mises–Fisher family on the sphere, any dimension.
 
     t(x) = x and θ = κμ: ∇t = P, Δt = −(D−1) x, Hess t(v, v) = −x‖v‖².
@@ -48,18 +47,6 @@ class VonMisesFisher(Model):
     def __post_init__(self) -> None:
         if self.concentration is not None:
             object.__setattr__(self, "concentration", check_number(self.concentration, "concentration", above=0.0))
-
-    def whole_manifold(self, embedding_dim: int) -> Manifold:
-        if embedding_dim < 2:
-            raise InvalidInputError("Points of a sphere have at least two coordinates; X has one column.")
-        return Sphere(embedding_dim - 1)
-
-    def check_manifold(self, manifold: Manifold) -> None:
-        if not isinstance(manifold, Sphere):
-            raise InvalidInputError(
-                f"VonMisesFisher lives on a sphere, and the region on {manifold!r}. "
-                "On flat space use MultivariateNormal."
-            )
 
     def n_statistics(self, embedding_dim: int) -> int:
         return embedding_dim
