@@ -40,7 +40,16 @@ def sandwich_covariance(solution: Solution, residual_squares: FloatArray, weight
 
 def inverse_information(information: FloatArray, tangent: FloatArray, n: float) -> FloatArray:
     """T (Tᵀ I T)⁻¹ Tᵀ / n: covariance of a maximum likelihood estimate on a (curved) family."""
-    covariance = tangent @ np.linalg.solve(tangent.T @ information @ tangent, tangent.T) / n
+    along = tangent.T @ information @ tangent
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(along), 1e-300))
+    along = along * np.outer(scale, scale)
+    if not np.linalg.cond(along) < 1e14:
+        raise EstimationError(
+            "The Fisher information at the estimate is singular: the rows do not determine every parameter. "
+            "Use more rows, or fix what is known."
+        )
+    spread = scale[:, None] * np.linalg.solve(along, scale[:, None] * tangent.T)
+    covariance = tangent @ spread / n
     return 0.5 * (covariance + covariance.T)
 
 

@@ -15,7 +15,7 @@ __all__ = ["Minimum", "Objective", "Point", "minimise", "newton_step"]
 # θ ↦ value, gradient (p,), Hessian (p, p) in the surrounding space.
 Objective = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 
-_MAX_ITERATIONS = 200
+_MAX_EVALUATIONS = 200
 _MAX_DAMPING = 1e12
 
 
@@ -60,7 +60,8 @@ def minimise(objective: Objective, start: Point) -> Minimum:
     """
     point, damping = start, 0.0
     value, gradient, hessian = objective(point.theta)
-    for _ in range(_MAX_ITERATIONS):
+    evaluations = 1
+    while evaluations < _MAX_EVALUATIONS:
         slope, curvature, scale = _along(point, gradient, hessian)
         values, vectors = np.linalg.eigh(curvature * np.outer(scale, scale))
         coefficients = vectors.T @ (scale * slope)
@@ -78,6 +79,7 @@ def minimise(objective: Objective, start: Point) -> Minimum:
         while damping <= _MAX_DAMPING:
             candidate = point.moved(-scale * (vectors @ (coefficients / (sizes + damping))))
             new = objective(candidate.theta)
+            evaluations += 1
             gain = float(coefficients**2 @ (1.0 / (sizes + damping)))
             if new[0] <= value - 1e-4 * gain + rounding:
                 break
