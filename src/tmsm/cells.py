@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmsm.arrays import FloatArray
+from tmsm.errors import EstimationError
 from tmsm.regions.base import Region
 
 __all__ = ["Chart", "CubeChart", "PlaneChart", "Prune", "tree_nodes"]
@@ -141,11 +142,12 @@ class _Cells:
 
 
 def tree_nodes(
-    region: Region, chart: Chart, depth: int, leaf_depth: int, prune: Prune | None = None
+    region: Region, chart: Chart, depth: int, leaf_depth: int, prune: Prune | None = None, limit: int = 1_500_000
 ) -> tuple[FloatArray, FloatArray, int]:
     """Nodes (m, D) inside the region, their weights (m,), and how many cells were inside as a whole.
 
-    Cells inside are divided ``depth`` times, those on the border ``leaf_depth`` times.
+    Cells inside are divided ``depth`` times, those on the border ``leaf_depth`` times.  More nodes than
+    ``limit`` are an error.
     """
     nodes: list[tuple[FloatArray, FloatArray]] = []
     middle = chart.low + 0.5 * chart.side
@@ -166,12 +168,20 @@ def tree_nodes(
             top = max(top, np.max(values[d > 0.0], initial=-np.inf), np.max(inner, initial=-np.inf))
             crossed &= bounds >= top - _NEGLIGIBLE
             inside = inside.where(inner_bounds >= top - _NEGLIGIBLE)
+        if _ORDERS[0] ** 2 * len(inside) + len(border) > limit:
+            raise EstimationError(
+                f"More than {limit:,} nodes would be needed: the density is too concentrated, or has its mass too "
+                "thinly along the border, or the border is too detailed for quadrature. ScoreMatching needs none."
+            )
         if level >= depth:
             n_inside += len(inside)
-            nodes.append(_gauss(chart, inside, _ORDERS[min(level - depth, len(_ORDERS) - 1)]))
+            order = _ORDERS[min(level - depth, len(_ORDERS) - 1)]
+            nodes.append(_gauss(chart, inside, order))
             inside = inside.where(np.zeros(len(inside), dtype=bool))
         if level == leaf_depth:
-            nodes += _cut(region, chart, border.where(crossed), X[crossed], d[crossed], inward[crossed])
+            if level - depth >= len(_ORDERS):
+                order = 1  # cells so small that their parts need one node only
+            nodes += _cut(region, chart, border.where(crossed), X[crossed], d[crossed], inward[crossed], order)
         else:
             border, inside = border.where(crossed).divided(2), inside.divided(2)
     X, weights = (np.concatenate(parts) for parts in zip(*nodes, strict=True))
@@ -197,15 +207,15 @@ def _gauss(chart: Chart, cells: _Cells, order: int) -> tuple[FloatArray, FloatAr
 
 
 def _cut(
-    region: Region, chart: Chart, cells: _Cells, X: FloatArray, d: FloatArray, inward: FloatArray
+    region: Region, chart: Chart, cells: _Cells, X: FloatArray, d: FloatArray, inward: FloatArray, order: int
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """The smallest cells on the border: the part inside, as one node at its centroid.
+    """The smallest cells on the border: the part inside, as one node at its centroid or four about it.
 
     Where the centroids of both parts do not lie on the sides that the cut says (corners, seams, bare
     border points), the cell is sampled instead.
     """
     line = chart.line(cells.face, X, d, inward)
-    area, u, v = _cut_squares(cells, line)
+    area, u, v, spread = _cut_squares(cells, line)
     whole = (2.0 * cells.half) ** 2
     rest = whole - area
     tiny = 1e-9 * whole
@@ -224,10 +234,12 @@ def _cut(
     if region.distance_slack > 0.0:
         sound[:] = False
     simple = sound & kept & ~full
-    nodes = [
-        (chart.points(cells.face[simple], u[simple], v[simple]), area[simple] * chart.density(u[simple], v[simple])),
-        _gauss(chart, cells.where(sound & full), 2),
-    ]
+    nodes = [_gauss(chart, cells.where(sound & full), max(order, 2))]
+    # Four nodes at √2 standard deviations along the principal axes have the mean and the covariance of the part.
+    for offset in np.zeros((1, 2, len(u))) if order == 1 else np.concatenate([spread, -spread]):
+        a, b = u[simple] + offset[0, simple], v[simple] + offset[1, simple]
+        share = area[simple] * (1.0 if order == 1 else 0.25)
+        nodes.append((chart.points(cells.face[simple], a, b), share * chart.density(a, b)))
     unsound = cells.where(~sound)
     if len(unsound):
         sample = unsound.divided(_SUBCELLS)
@@ -238,9 +250,10 @@ def _cut(
     return nodes
 
 
-def _cut_squares(cells: _Cells, line: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Area and centroid of the part of each square where a + bu + cv > 0.
+def _cut_squares(cells: _Cells, line: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Area, centroid (u, v) and spread of the part of each square where a + bu + cv > 0.
 
+    The spread is √2 standard deviations along the two principal axes, shape (2, 2, n): axis, coordinate, square.
     By Green's theorem: the sum over the sides, each cut to its part inside, and the cut itself.  All is
     relative to the square's centre, in units of half a side.
     """
@@ -249,13 +262,17 @@ def _cut_squares(cells: _Cells, line: FloatArray) -> tuple[FloatArray, FloatArra
     corners = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     values = at_centre[:, None] + across @ corners.T  # (n, 4)
     n = len(cells)
-    area, moment = np.zeros(n), np.zeros((n, 2))
+    area, moment, second = np.zeros(n), np.zeros((n, 2)), np.zeros((n, 3))
     entry, leave = np.zeros((n, 2)), np.zeros((n, 2))
 
     def add(start: FloatArray, end: FloatArray) -> None:
         cross = start[:, 0] * end[:, 1] - start[:, 1] * end[:, 0]
         area[:] += 0.5 * cross
         moment[:] += (start + end) * (cross / 6.0)[:, None]
+        both = start + end
+        for k, (i, j) in enumerate(((0, 0), (0, 1), (1, 1))):
+            products = both[:, i] * both[:, j] + start[:, i] * start[:, j] + end[:, i] * end[:, j]
+            second[:, k] += products * cross / 24.0
 
     for k in range(4):
         a, b = values[:, k], values[:, (k + 1) % 4]
@@ -272,5 +289,10 @@ def _cut_squares(cells: _Cells, line: FloatArray) -> tuple[FloatArray, FloatArra
         add(start, end)
     add(leave, entry)  # the cut closes the part; where there is none, both are zero
     size = np.maximum(area, 1e-300)[:, None]
-    centroid = np.where(area[:, None] > 0.0, moment / size, 0.0) * cells.half
-    return area * cells.half**2, cells.u + centroid[:, 0], cells.v + centroid[:, 1]
+    centroid = np.where(area[:, None] > 0.0, moment / size, 0.0)
+    second = np.where(area[:, None] > 0.0, second / size, 0.0)
+    xx, xy, yy = (second - np.column_stack([centroid[:, 0] ** 2, centroid.prod(axis=1), centroid[:, 1] ** 2])).T
+    values, vectors = np.linalg.eigh(np.stack([xx, xy, xy, yy], axis=1).reshape(-1, 2, 2))
+    spread = vectors * np.sqrt(2.0 * np.maximum(values, 0.0))[:, None, :] * cells.half  # (n, coordinate, axis)
+    centroid = centroid * cells.half
+    return area * cells.half**2, cells.u + centroid[:, 0], cells.v + centroid[:, 1], spread.transpose(2, 1, 0)

@@ -9,6 +9,7 @@ are, so no digits are lost at high concentration.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tmsm.arrays import FloatArray, weighted_gram
 from tmsm.errors import EstimationError
 from tmsm.models.base import Model
 from tmsm.models.integration import Plan, plan_nodes
-from tmsm.moments import LogExposure, StatisticSums, exposure_terms
+from tmsm.moments import LogExposure, StatisticSums, exposure_values
 from tmsm.quadrature import has_nodes
 from tmsm.regions.base import Region
 
@@ -94,7 +95,7 @@ def likelihood_near(
     sums: StatisticSums,
     sample: FloatArray,
     log_exposure: LogExposure | None = None,
-    random_state: int = 0,
+    random_state: Any = 0,
 ) -> RegionLikelihood:
     """The likelihood with nodes that suit densities near θ and the number of rows."""
     if has_nodes(region):
@@ -134,7 +135,7 @@ def _on_grid(model: Model, plan: Plan, mean: FloatArray, log_exposure: LogExposu
     nodes = plan.nodes()
     log_weights = nodes.log_weights
     if log_exposure is not None:
-        log_weights = log_weights + exposure_terms(log_exposure, nodes.X)[0]
+        log_weights = log_weights + exposure_values(log_exposure, nodes.X)
     return RegionLikelihood(model.statistics(nodes.X) - mean, log_weights, cell=plan.grid.cell)
 
 
@@ -144,7 +145,7 @@ def _by_draws(
     theta: FloatArray,
     sums: StatisticSums,
     log_exposure: LogExposure | None,
-    random_state: int,
+    random_state: Any,
 ) -> RegionLikelihood:
     """Nodes drawn from the density at θ inside the region (Geyer and Thompson 1992)."""
     D = region.manifold.embedding_dim
@@ -157,7 +158,7 @@ def _by_draws(
     statistics = model.statistics(X) - sums.mean
     log_weights = -(statistics @ theta)
     if log_exposure is not None:
-        log_weights += exposure_terms(log_exposure, X)[0]
+        log_weights += exposure_values(log_exposure, X)
     likelihood = RegionLikelihood(statistics, log_weights)
     effective = likelihood.effective_nodes(theta)
     return replace(likelihood, error_share=float(np.sqrt(sums.effective_n / effective)), extra_variance=1.0 / effective)

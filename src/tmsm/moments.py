@@ -31,6 +31,7 @@ __all__ = [
     "StatisticSums",
     "accumulate",
     "exposure_terms",
+    "exposure_values",
     "residual_squares",
     "row_residuals",
     "sum_statistics",
@@ -284,6 +285,16 @@ class _BlockTerms:
         factor = coefficient if self.w is None else coefficient * self.w
         total: FloatArray = factor @ rows if isinstance(factor, np.ndarray) else factor * rows.sum(axis=0)
         return total
+
+
+def exposure_values(log_exposure: LogExposure, X: FloatArray) -> FloatArray:
+    """Values (n,) of a user's log exposure at nodes, where it may be −∞: nothing is detected there."""
+    value = as_float_array(log_exposure(X)[0], "log_exposure value")
+    if value.shape != (len(X),) or np.isnan(value).any() or (value == np.inf).any():
+        raise InvalidInputError(
+            f"log_exposure must return values of shape {(len(X),)} that are numbers or −∞ all over the region."
+        )
+    return value
 
 
 def exposure_terms(log_exposure: LogExposure, X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -67,8 +67,9 @@ def minimise(objective: Objective, start: Point) -> Minimum:
         coefficients = vectors.T @ (scale * slope)
         sizes = np.maximum(np.abs(values), 1e-9)
         promised = float(coefficients**2 @ (1.0 / sizes))
-        # Both terms are of the objective's own size, so that its units do not matter.
-        rounding = 1e-15 * (abs(value) + abs(float(point.theta @ hessian @ point.theta)))
+        # What cannot be seen in the value, whose terms are of these sizes.
+        sizes_of_terms = abs(value) + abs(float(point.theta @ hessian @ point.theta)) + np.abs(point.theta).sum()
+        rounding = 1e-15 * float(sizes_of_terms)
         if not np.isfinite(value):
             break
         if promised <= rounding and values[0] > -1e-9:
@@ -85,7 +86,8 @@ def minimise(objective: Objective, start: Point) -> Minimum:
                 break
             damping = max(4.0 * damping, 0.1 * float(sizes.max()), 1e-3)
         else:
-            break
+            # No step goes down: the end, if what is promised is of the size of rounding errors.
+            return Minimum(point, value, slope, curvature, reached=promised <= 1e4 * rounding)
         point, (value, gradient, hessian) = candidate, new
         damping = 0.0 if damping < 1e-2 else 0.25 * damping
     return Minimum(point, value, *_along(point, gradient, hessian)[:2], reached=False)

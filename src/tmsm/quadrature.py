@@ -10,7 +10,6 @@ import numpy as np
 
 from tmsm.arrays import BoolArray, FloatArray
 from tmsm.cells import CubeChart, PlaneChart, Prune, tree_nodes
-from tmsm.errors import EstimationError
 from tmsm.manifolds import Sphere
 from tmsm.regions.base import Region
 from tmsm.regions.spherical import Cap
@@ -88,12 +87,7 @@ def _build(region: Region, grid: Grid, prune: Prune | None) -> Nodes:
         assert sphere or grid.window is not None, "a flat region needs a window"
         chart = CubeChart() if sphere or grid.window is None else PlaneChart(*map(np.array, grid.window))
         depth = grid.cell + int(sphere)  # the faces of the cube have side 2
-        X, weights, n_inside = tree_nodes(region, chart, depth, depth + grid.leaf, prune)
-    if len(X) > MAX_NODES:
-        raise EstimationError(
-            f"The region needs more than {MAX_NODES:,} nodes for this density: it is too detailed for "
-            "quadrature. Score matching needs none."
-        )
+        X, weights, n_inside = tree_nodes(region, chart, depth, depth + grid.leaf, prune, MAX_NODES)
     with np.errstate(divide="ignore"):
         return Nodes(X, np.log(weights), n_inside)
 

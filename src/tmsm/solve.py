@@ -8,7 +8,7 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted, minimise_over
-from tmsm.models.orbits import RotationOrbit
+from tmsm.models.orbits import RotationOrbit, ovals_about
 from tmsm.secular import minimise_on_sphere
 
 __all__ = ["MAX_CONDITION", "Solution", "solve"]
@@ -98,9 +98,7 @@ def _on_orbit(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> Soluti
         slope = A @ theta + b
         return float(theta @ (slope + b)), 2.0 * slope, 2.0 * A
 
-    # Begin at the minimum over all θ, of least norm where it is not unique.
-    near = -np.linalg.pinv(A, rcond=1.0 / MAX_CONDITION, hermitian=True) @ b
-    best = minimise_over(constraint, objective, near)
+    best = minimise_over(constraint, objective, _near(constraint, A, b))
     if best is None:
         raise EstimationError("The search for the best axes did not end: the rows may be too few for this family.")
     theta = best.minimum.point.theta
@@ -113,6 +111,27 @@ def _on_orbit(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> Soluti
     if not condition <= MAX_CONDITION:
         raise EstimationError(f"{_singular(condition)} Where the oval is nearly round, its axes are undetermined.")
     return Solution(theta, J, curvature, condition, constraint.describe(theta, best.on_border))
+
+
+def _near(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> list[FloatArray]:
+    """Where to begin: the minimum over all θ, and that with the mean direction of its linear part alone.
+
+    At high concentration the linear and the quadratic part hardly differ on the rows, and the first one's mean
+    direction may be far off.  Given a mean direction μ, the shapes across it are a linear space.
+    """
+
+    def minimum(basis: FloatArray) -> FloatArray:
+        reduced = basis.T @ A @ basis
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(reduced), 1e-300))
+        inverse = np.linalg.pinv(reduced * np.outer(scale, scale), rcond=1.0 / MAX_CONDITION, hermitian=True)
+        return -basis @ (scale * (inverse @ (scale * (basis.T @ b))))
+
+    near = [minimum(np.eye(b.size))]
+    if constraint.linear:
+        D = constraint.embedding_dim
+        alone = minimum(np.eye(b.size, D))
+        near.append(minimum(ovals_about(alone[:D])))
+    return near
 
 
 def _unit_diagonal(A: FloatArray) -> FloatArray:

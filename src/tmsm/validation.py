@@ -13,6 +13,7 @@ from tmsm.errors import InvalidInputError, InvalidTypeError
 __all__ = [
     "as_float_array",
     "as_rows",
+    "check_concentration",
     "check_count",
     "check_flag",
     "check_number",
@@ -23,6 +24,9 @@ __all__ = [
     "check_vector",
     "count_rows",
 ]
+
+
+_CONCENTRATION_HINT = "Beyond that unit vectors in double precision do not show it."
 
 
 def as_float_array(values: ArrayLike, name: str) -> FloatArray:
@@ -113,12 +117,19 @@ def check_number(
     number = float(value)
     if not (above < number < below and number >= at_least and np.isfinite(number)):
         rule = "finite" if np.isinf(at_least) else f"finite and at least {at_least:.6g}"
-        if np.isfinite(above) and np.isfinite(below):
+        if np.isfinite(at_least) and np.isfinite(below):
+            rule = f"at least {at_least:.6g} and below {below:.6g}"
+        elif np.isfinite(above) and np.isfinite(below):
             rule = f"between {above:.6g} and {below:.6g}"
         elif np.isfinite(above):
             rule = f"finite and greater than {above:.6g}"
         raise InvalidInputError(f"{name} must be {rule}; got {number:.6g}.{' ' if hint else ''}{hint}")
     return number
+
+
+def check_concentration(value: Any, name: str = "concentration", *, at_least: float = 1e-9) -> float:
+    """Return a concentration that unit vectors in double precision can show."""
+    return check_number(value, name, at_least=at_least, below=1e10, hint=_CONCENTRATION_HINT)
 
 
 def check_flag(value: Any, name: str) -> bool:

@@ -182,8 +182,8 @@ def test_the_likelihood_needs_rows_inside():
         tmsm.TruncatedMLE(MODEL, REGION, outside="drop").fit(-X)
     with pytest.raises(EstimationError, match="2 rows cannot determine 3 parameters"):
         tmsm.TruncatedMLE(MODEL, REGION).fit(X[:2])
-    with pytest.raises(TypeError, match="random_state must be a whole number"):
-        tmsm.TruncatedMLE(MODEL, REGION, random_state=None).fit(X)
+    with pytest.raises(TypeError, match="random_state must be None"):
+        tmsm.TruncatedMLE(MODEL, REGION, random_state="x").fit(X)
     fit = tmsm.TruncatedMLE(MODEL, tmsm.Everywhere(tmsm.Sphere(2))).fit(X)
     np.testing.assert_allclose(fit.natural_params_, tmsm.NaiveMLE(MODEL).fit(X).natural_params_)
     with pytest.raises(ValueError, match="this fit used no nodes"):
@@ -262,10 +262,10 @@ CONSTRUCTIONS = [
     (lambda: weights.Distance("projected"), "metric='projected' is not an option"),
     (lambda: weights.Normal(1.0), "power must be at least 2"),
     (lambda: weights.Componentwise([1.0, -1.0]), "scale must be positive along every axis"),
-    (lambda: tmsm.VonMisesFisher(-1.0), "concentration must be finite and greater than 0; got -1"),
-    (lambda: tmsm.VonMisesFisher(0.0), "concentration must be finite and greater than 0; got 0"),
-    (lambda: tmsm.VonMisesFisher(np.nan), "concentration must be finite and greater than 0; got nan"),
-    (lambda: tmsm.Kent(-1.0), "concentration must be finite and greater than 0; got -1"),
+    (lambda: tmsm.VonMisesFisher(-1.0), "concentration must be at least 1e-09 and below 1e+10; got -1"),
+    (lambda: tmsm.VonMisesFisher(0.0), "concentration must be at least 1e-09 and below 1e+10; got 0"),
+    (lambda: tmsm.VonMisesFisher(np.nan), "concentration must be at least 1e-09 and below 1e+10; got nan"),
+    (lambda: tmsm.Kent(-1.0), "concentration must be at least 1e-09 and below 1e+10; got -1"),
     (lambda: tmsm.Kent(10.0, 0.0), "ovalness must be finite and greater than 0; got 0. With none the family is"),
     (
         lambda: tmsm.Kent(10.0, 6.0),
@@ -273,14 +273,14 @@ CONSTRUCTIONS = [
     ),
     (lambda: tmsm.Kent("10"), "concentration must be a number; got str '10'"),
     (lambda: tmsm.Kent(10.0, [3.0, -3.0]), "ovalness must be a number; got list"),
-    (lambda: tmsm.Kent(10.0, 3.0, balanced=False), "ovalness must be a vector; got shape ()"),
-    (lambda: tmsm.Kent(10.0, [1.0, 2.0], balanced=False), "must be a pair (α₁, α₂) with α₁ ≥ α₂"),
+    (lambda: tmsm.Kent(10.0, 3.0, balanced=False), "must be a pair (α₁, α₂) with α₁ > α₂"),
+    (lambda: tmsm.Kent(10.0, [1.0, 2.0], balanced=False), "must be a pair (α₁, α₂) with α₁ > α₂"),
     (lambda: tmsm.Kent(unimodal="yes"), "unimodal must be True or False"),
     (lambda: tmsm.Watson(0.0), "concentration must not be zero: the density would have no axis"),
-    (lambda: tmsm.Watson(np.inf), "concentration must be finite; got inf"),
+    (lambda: tmsm.Watson(np.inf), "concentration must be between -1e+10 and 1e+10; got inf"),
     (lambda: KENT.sample(5, mean_direction=[0, 0, 1.0], concentration=1.0, ovalness=0.1), "major_axis (or minor_axis)"),
     (lambda: KENT.sample(5, **AXES, concentration=1.0), "ovalness must be given: this model does not know it"),
-    (lambda: KENT.sample(5, **AXES, concentration=1.0, ovalness=-0.1), "ovalness must be finite and at least 0"),
+    (lambda: KENT.sample(5, **AXES, concentration=1.0, ovalness=-0.1), "ovalness must be at least 0 and below 1e+10"),
     (
         lambda: KENT.sample(5, mean_direction=[0, 0, 1.0], major_axis=[0, 0.6, 0.8], concentration=1.0, ovalness=0.1),
         "major_axis must be perpendicular to mean_direction; their product is 0.8",

@@ -93,6 +93,27 @@ def test_likelihoods_are_scored_by_their_mean_log_density():
     assert np.isfinite(scores).all()
 
 
+def test_likelihoods_are_scored_above_dimension_two():
+    region = tmsm.Cap([1.0, 0, 0, 0], 1.0)
+    params = {"mean_direction": [0.8, 0.6, 0, 0], "concentration": 8.0}
+    Y = MODEL.sample(500, region, random_state=0, **params)
+    fit = tmsm.TruncatedMLE(MODEL, region).fit(Y)
+    for rows in (Y, MODEL.sample(300, region, random_state=1, **params)):
+        assert fit.score(rows) == pytest.approx(MODEL.logpdf(rows, region, **fit.params_).mean(), abs=1e-9)
+    assert fit.log_likelihood_ == pytest.approx(fit.score(Y), abs=1e-9)
+    assert tmsm.TruncatedMLE(tmsm.VonMisesFisher(100.0), region).fit(Y).score(Y) < fit.score(Y) - 1
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [tmsm.ScoreMatching(MODEL, REGION), tmsm.TruncatedMLE(MODEL, REGION), tmsm.NaiveMLE(MODEL)],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_scores_of_rows_without_weight(estimator):
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        estimator.fit(X).score(X, sample_weight=np.zeros(len(X)))
+
+
 def test_score_uses_one_weight_whatever_was_fitted():
     fits = [tmsm.ScoreMatching(MODEL, REGION, w).fit(X) for w in ("geodesic", "normal", "saturating")]
     geodesic = fits[0]

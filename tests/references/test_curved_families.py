@@ -221,3 +221,60 @@ def test_points_of_an_orbit_move_as_their_derivatives_say():
         np.testing.assert_allclose((ahead - behind) / (2 * h), point.jacobian @ step, atol=1e-6)
         second = (ahead - 2 * point.theta + behind) / h**2
         assert covector @ second == pytest.approx(step @ point.bend(covector) @ step, abs=1e-5)
+
+
+@pytest.mark.parametrize("kappa", [50.0, 1000.0, 1e5])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.45])
+def test_concentrated_ovals_end_at_the_best_axes(kappa, share):
+    # The linear and the quadratic part hardly differ on such rows; a start from both alone ends far off.
+    lean = kappa**-0.5
+    params = {
+        "mean_direction": [np.sin(lean), 0.0, np.cos(lean)],
+        "major_axis": [0.0, 1.0, 0.0],
+        "concentration": kappa,
+        "ovalness": share * kappa,
+    }
+    region = tmsm.Cap([0.0, 0.0, 1.0], 2.5 * lean)
+    truth = tmsm.Kent().natural_parameters(**params)
+    for seed in range(8):
+        X = tmsm.Kent().sample(1000, region, random_state=seed, **params)
+        for model in (tmsm.Kent(), tmsm.Kent(kappa), tmsm.Kent(None, share * kappa)):
+            fit = tmsm.ScoreMatching(model, region).fit(X)
+            at_truth = fit.moments_.objective(truth)
+            assert fit.objective_ <= at_truth + 1e-9 * abs(at_truth)
+        if seed < 3:
+            exact = tmsm.TruncatedMLE(tmsm.Kent(), region).fit(X)
+            assert exact.log_likelihood_ >= tmsm.Kent().logpdf(X, region, **params).mean() - 1e-6
+
+
+def test_naive_likelihood_at_extreme_concentrations():
+    for model, params in (
+        (
+            tmsm.Kent(),
+            {"mean_direction": [0, 0, 1.0], "major_axis": [1.0, 0, 0], "concentration": 1e8, "ovalness": 3e7},
+        ),
+        (tmsm.Watson(), {"axis": [0, 0, 1.0], "concentration": -1e8}),
+        (tmsm.Watson(), {"axis": [0, 0, 1.0], "concentration": 1e8}),
+    ):
+        fit = tmsm.NaiveMLE(model).fit(model.sample(1000, random_state=3, **params))
+        assert fit.params_.concentration == pytest.approx(params["concentration"], rel=0.2)
+    failed = 0
+    for seed in range(10):
+        X = tmsm.VonMisesFisher().sample(400, random_state=seed, mean_direction=[0, 0, 1.0], concentration=100.0)
+        try:
+            tmsm.NaiveMLE(tmsm.FisherBingham()).fit(X)
+        except EstimationError:
+            failed += 1
+    assert failed <= 2
+
+
+def test_the_status_says_where_the_bound_is_felt_by_every_estimator():
+    X = tmsm.Watson().sample(2000, random_state=0, axis=[0, 0, 1.0], concentration=10.0)
+    whole = tmsm.Everywhere(tmsm.Sphere(2))
+    for estimator in (
+        tmsm.ScoreMatching(tmsm.Kent(), whole),
+        tmsm.NaiveMLE(tmsm.Kent()),
+        tmsm.TruncatedMLE(tmsm.Kent(), whole),
+    ):
+        assert "at the limit" in estimator.fit(X).status_
+    assert "do not look like VonMisesFisher" in tmsm.TruncatedMLE(tmsm.VonMisesFisher(), whole).fit(X).status_

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
+
 from tmsm.arrays import ArrayLike
-from tmsm.errors import EstimationError
+from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.estimators.base import Estimator, Fit, check_model, require_rows
 from tmsm.inference import inverse_information
 from tmsm.models.base import Model
@@ -77,7 +79,8 @@ class NaiveMLE(Estimator):
             theta=theta,
             covariance=inverse_information(information, constraint.tangent(theta), sums.effective_n),
             n_samples=len(rows),
-            status="The maximum of the likelihood on the whole manifold: truncation is ignored.",
+            status="The maximum of the likelihood on the whole manifold: truncation is ignored."
+            + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
         )
         return self
 
@@ -100,5 +103,7 @@ class NaiveMLE(Estimator):
             values, w = fit.model.log_kernel(block.X, fit.theta), block.sample_weight
             return (float(values.sum()), float(len(values))) if w is None else (float(w @ values), float(w.sum()))
 
+        if sample_weight is not None and not np.any(sample_weight):
+            raise InvalidInputError(rows.describe_absence())
         total, weight = (float(sum(parts)) for parts in zip(*rows.map(block_sums), strict=True))
         return total / weight - fit.model.log_normaliser(fit.theta, fit.embedding_dim)

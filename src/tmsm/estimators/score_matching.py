@@ -241,18 +241,21 @@ class ScoreMatching(Estimator):
         rows = self._rows(X, sample_weight)
         weight = Distance("geodesic") if rows.region.has_border else Constant()
         moments = accumulate(MomentSpec(fit.model, weight, self.log_exposure), rows)
-        if moments is None:
+        if moments is None or not moments.weight_sum > 0.0:
             raise InvalidInputError(rows.describe_absence())
         return -moments.objective(fit.theta)
 
     @property
     def status_(self) -> str:
         """How the estimate was found and what to be wary of."""
-        caution = None
-        if self._sample is not None:
-            rows = Rows(self._sample, self.region)
-            caution = misfit_caution(self._fitted_moments.spec, rows, self._fitted.theta)
+        caution = self.misfit_caution(self._fitted.theta)
         return super().status_ if caution is None else f"{super().status_} {caution}"
+
+    def misfit_caution(self, theta: FloatArray) -> str | None:
+        """A sentence if the rows could hardly come from the model at θ, in the form it was computed with."""
+        if self._sample is None:
+            return None
+        return misfit_caution(self._fitted_moments.spec, Rows(self._sample, self.region), theta)
 
     @property
     def weight_(self) -> Weight:
@@ -391,6 +394,7 @@ class ScoreMatching(Estimator):
             params=model.parameters(theta, fit.embedding_dim),
             theta=theta,
             covariance=covariance,
-            status=f"{fit.status} Then one Newton step towards the maximum of the likelihood under truncation.",
+            status="Score matching, then one Newton step towards the maximum of the likelihood under truncation."
+            + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
             facts=(*fit.facts, ("nodes", likelihood.description)),
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tmsm.coordinates import xyz_to_lonlat
 from tmsm.models.parameters import Field, Parameters
 
 __all__ = ["summary_table"]
@@ -53,8 +54,8 @@ def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[t
     shown = ", ".join(f"{x:.4f}" for x in vector[:4]) + (", …" if vector.size > 4 else "")
     rows = [(name, f"({shown})", spread, interval)]
     if vector.size == 3:
-        lon = np.degrees(np.arctan2(vector[1], vector[0]))
-        lat = np.degrees(np.arctan2(vector[2], np.hypot(vector[0], vector[1])))
+        lon, lat = (round(float(angle), 3) + 0.0 for angle in xyz_to_lonlat(vector))
+        lon = 180.0 if lon == -180.0 else lon
         rows.append(
             (
                 "  lon, lat",

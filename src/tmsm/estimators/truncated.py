@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 from tmsm.arrays import ArrayLike, FloatArray
@@ -12,10 +13,12 @@ from tmsm.inference import inverse_information
 from tmsm.likelihood import RegionLikelihood, likelihood_near
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint, minimise_over
+from tmsm.models.integration import integrate_kernel
 from tmsm.moments import LogExposure, StatisticSums, exposure_terms, sum_statistics
+from tmsm.quadrature import has_nodes
 from tmsm.regions.base import Region
 from tmsm.rows import Block, Rows
-from tmsm.validation import check_count
+from tmsm.validation import check_random_state
 
 __all__ = ["TruncatedMLE"]
 
@@ -43,7 +46,8 @@ class TruncatedMLE(Estimator):
         Known log detection probability, up to a constant: a function of X (n, D) that returns its
         values (n,) and gradients (n, D).
     random_state
-        Seed of the Monte Carlo nodes above dimension two, a whole number.
+        Of the Monte Carlo nodes above dimension two: a whole number makes them repeatable; None or a
+        `numpy.random.Generator` as elsewhere.
 
     Attributes
     ----------
@@ -70,6 +74,9 @@ class TruncatedMLE(Estimator):
     True
     """
 
+    # The start, which can tell whether the rows look like the model.
+    _matching: ScoreMatching | None = None
+
     def __init__(
         self,
         model: Model,
@@ -77,7 +84,7 @@ class TruncatedMLE(Estimator):
         *,
         outside: Literal["raise", "drop"] = "raise",
         log_exposure: LogExposure | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.model = model
         self.region = region
@@ -103,7 +110,7 @@ class TruncatedMLE(Estimator):
         """
         self._fit, self._why_not_fitted = None, "the last call to fit failed."
         check_region(check_model(self.model), self.region, self.log_exposure)
-        check_count(self.random_state, "random_state", at_least=0)
+        check_random_state(self.random_state)
         rows = Rows(X, self.region, sample_weight, self.outside)
         start, model = self._start(X, rows, sample_weight)
         sums = _sums(model, rows)
@@ -118,12 +125,12 @@ class TruncatedMLE(Estimator):
             facts, status = [], "The maximum of the likelihood; nothing was cut off."
             self._likelihood = None
         else:
-            theta, covariance, likelihood, on_border = self._maximise(model, constraint, start, sums, rows.sample())
-            facts = [("nodes", likelihood.description), ("log-likelihood", f"{-likelihood(theta)[0]:.6g} a row")]
+            theta, covariance, likelihood = self._maximise(model, constraint, start, sums, rows.sample())
+            facts = [("nodes", likelihood.description)]
             status = "The maximum of the likelihood under truncation."
-            if on_border:
-                status = f"{status} {constraint.describe(theta, True)}"
             self._likelihood = likelihood
+        if constraint.on_border(theta):
+            status = f"{status} {constraint.describe(theta, True)}"
         if rows.n_outside:
             facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
         self._fit = Fit(
@@ -137,6 +144,11 @@ class TruncatedMLE(Estimator):
             status=status,
             facts=(("region", repr(self.region)), *facts),
         )
+        self._log_likelihood = float("nan")
+        if has_nodes(self.region) or self.log_exposure is None:
+            self._log_likelihood = self._mean_log_density(self._fit, rows, sums)
+            mean = ("log-likelihood", f"{self._log_likelihood:.6g} a row")
+            self._fit = replace(self._fit, facts=(*self._fit.facts, mean))
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
@@ -154,10 +166,7 @@ class TruncatedMLE(Estimator):
         fit = self._fitted
         rows = Rows(X, self.region, sample_weight, self.outside)
         sums = _sums(fit.model, rows)
-        likelihood = likelihood_near(
-            fit.model, self.region, fit.theta, sums, rows.sample(), self.log_exposure, self.random_state
-        )
-        value = -likelihood(fit.theta)[0]
+        value = self._mean_log_density(fit, rows, sums)
         if self.log_exposure is None:
             return value
 
@@ -167,10 +176,38 @@ class TruncatedMLE(Estimator):
 
         return value + sum(rows.map(exposure)) / sums.weight_sum
 
+    def _mean_log_density(self, fit: Fit, rows: Rows, sums: StatisticSums) -> float:
+        """Of the rows, normalised over the region; a known exposure counts in the integral only."""
+        model, theta = fit.model, fit.theta
+        if has_nodes(self.region):
+            sample = rows.sample()
+            return -likelihood_near(model, self.region, theta, sums, sample, self.log_exposure, self.random_state)(
+                theta
+            )[0]
+        if self.log_exposure is not None:
+            raise InvalidInputError(
+                "Above dimension two the density with a known exposure is not normalised: there is no score."
+            )
+        # log kernel = θ·t + a constant, found at any row.
+        x = rows.sample()[:1]
+        constant = float(model.log_kernel(x, theta)[0] - (model.statistics(x) @ theta)[0])
+        if not self.region.has_border:
+            log_integral = model.log_normaliser(theta, fit.embedding_dim)
+        else:
+            log_integral = integrate_kernel(model, self.region, theta).log_integral
+        return float(sums.mean @ theta) + constant - log_integral
+
     @property
     def log_likelihood_(self) -> float:
         """Mean log density of the rows at the estimate; without a known exposure's part."""
-        return -self._nodes(self._fitted.theta)[0]
+        self._fitted  # noqa: B018  raises before a fit
+        return self._log_likelihood
+
+    @property
+    def status_(self) -> str:
+        """How the estimate was found and what to be wary of."""
+        caution = None if self._matching is None else self._matching.misfit_caution(self._fitted.theta)
+        return super().status_ if caution is None else f"{super().status_} {caution}"
 
     @property
     def n_nodes_(self) -> int:
@@ -194,6 +231,7 @@ class TruncatedMLE(Estimator):
         matching = ScoreMatching(
             self.model, self.region, outside=self.outside, log_exposure=self.log_exposure, standard_errors=False
         )
+        self._matching = None
         try:
             fit = matching.fit(X, sample_weight=sample_weight)._fitted
         except EstimationError:
@@ -201,26 +239,27 @@ class TruncatedMLE(Estimator):
             D = self.region.manifold.embedding_dim
             require_rows(len(rows), model.constraint(D))
             return model.maximise_likelihood(_sums(model, rows).mean, D), model
+        self._matching = matching
         return fit.theta, fit.model
 
     def _maximise(
         self, model: Model, constraint: Constraint, theta: FloatArray, sums: StatisticSums, sample: FloatArray
-    ) -> tuple[FloatArray, FloatArray, RegionLikelihood, bool]:
+    ) -> tuple[FloatArray, FloatArray, RegionLikelihood]:
         for _ in range(_MAX_ROUNDS):
             likelihood = likelihood_near(model, self.region, theta, sums, sample, self.log_exposure, self.random_state)
-            best = minimise_over(constraint, likelihood, theta)
+            best = minimise_over(constraint, likelihood, [theta])
             if best is None:
                 raise EstimationError(
                     "The likelihood under truncation has no maximum that could be found: inside this region the rows "
                     "do not determine every parameter. Use more rows, fix what is known, or a smaller model."
                 )
-            before, theta, on_border = theta, best.minimum.point.theta, best.on_border
+            before, theta = theta, best.minimum.point.theta
             if likelihood.suits(model, self.region, theta, before, sample):
                 break
         information = likelihood(theta)[2]
         variance = 1.0 / sums.effective_n + likelihood.extra_variance
         covariance = inverse_information(information, constraint.tangent(theta), 1.0 / variance)
-        return theta, covariance, likelihood, on_border
+        return theta, covariance, likelihood
 
 
 def _sums(model: Model, rows: Rows) -> StatisticSums:

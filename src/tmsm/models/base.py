@@ -149,8 +149,9 @@ class Model(ValueObject, ABC):
                 raise InvalidInputError(f"{name} must be given: this model does not know it.")
             return known
         if known is not None and not np.array_equal(value, known):
-            stated = f" as {known:.6g}; got {value:.6g}" if isinstance(known, float) and np.ndim(value) == 0 else ""
-            raise InvalidInputError(f"{name} is known to this model{stated}, and another one was given.")
+            number = isinstance(known, float) and isinstance(value, int | float)
+            stated = f" as {known:.6g}; got {value:.6g}." if number else ", and another one was given."
+            raise InvalidInputError(f"{name} is known to this model{stated}")
         return value
 
     def _missing(self, what: str) -> InvalidInputError:
@@ -232,10 +233,11 @@ class Model(ValueObject, ABC):
             share = (n_kept + 3.0 * np.sqrt(n_kept) + 7.0) / n_drawn
             too_slow = n > _MAX_DRAWS * share or (n_kept == 0 and n_drawn >= _PATIENCE)
             if n_kept < n and too_slow:
+                mass = f"about {n_kept / n_drawn:.1e}" if n_kept else f"less than {7.0 / n_drawn:.0e}"
                 raise EstimationError(
-                    f"Only {n_kept} of {n_drawn} draws fell inside the region (about "
-                    f"{n_kept / n_drawn:.1e} of the distribution's mass is there): {n} rows would take "
-                    "too long. Check the parameters and the region's side (~region is the other one)."
+                    f"Only {n_kept} of {n_drawn} draws fell inside the region ({mass} of the distribution's mass "
+                    f"is there): {n:,} row{'s' * (n != 1)} would take too long. "
+                    "Check the parameters and the region's side (~region is the other one)."
                 )
         return np.concatenate(kept)[:n] if kept else np.empty((0, region.manifold.embedding_dim))
 
@@ -292,7 +294,7 @@ class Model(ValueObject, ABC):
         if not region.has_border:
             return LogMass(0.0, 0.0)
         found = integrate_kernel(self, region, theta)
-        return LogMass(found.log_integral - self.log_normaliser(theta, D), found.error)
+        return LogMass(min(found.log_integral - self.log_normaliser(theta, D), 0.0), found.error)
 
     def _check_size(self, theta: FloatArray, embedding_dim: int) -> None:
         if theta.size != self.n_statistics(embedding_dim):

@@ -43,6 +43,11 @@ class Constraint(ABC):
         """The borders of what is wanted, as sets of their own."""
         return ()
 
+    def on_border(self, theta: FloatArray) -> bool:
+        """Whether θ lies on a border of what is wanted."""
+        size = float(np.linalg.norm(theta))
+        return any(np.linalg.norm(border.point(theta).theta - theta) <= 1e-7 * size for border in self.borders())
+
     def describe(self, theta: FloatArray, on_border: bool) -> str:
         """One sentence about the best θ that was found."""
         return ""
@@ -109,8 +114,8 @@ class Best:
     on_border: bool
 
 
-def minimise_over(constraint: Constraint, objective: Objective, near: FloatArray) -> Best | None:
-    """The lowest of the minima that searches near θ end in; None if none ends.
+def minimise_over(constraint: Constraint, objective: Objective, near: Sequence[FloatArray]) -> Best | None:
+    """The lowest of the minima that searches near some θ end in, the first one most widely; None if none ends.
 
     Where the lowest is not wanted, the best of the others and of those on the borders.
     """
@@ -127,9 +132,10 @@ def minimise_over(constraint: Constraint, objective: Objective, near: FloatArray
     return min([*inside, *beside], key=lambda best: best.minimum.value, default=None)
 
 
-def _minima(constraint: Constraint, objective: Objective, near: FloatArray) -> list[Minimum]:
+def _minima(constraint: Constraint, objective: Objective, near: Sequence[FloatArray]) -> list[Minimum]:
     """Minima from every start, lowest first."""
-    found = [minimise(objective, start) for start in constraint.starts(near)]
+    starts = [*constraint.starts(near[0]), *(constraint.point(theta) for theta in near[1:])]
+    found = [minimise(objective, start) for start in starts]
     return sorted((minimum for minimum in found if minimum.reached), key=lambda minimum: minimum.value)
 
 

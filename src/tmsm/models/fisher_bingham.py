@@ -12,7 +12,7 @@ from tmsm.errors import InvalidInputError
 from tmsm.models.harmonic import HarmonicFamily, as_quadratic, traceless_basis
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.von_mises_fisher import concentration_from_resultant
-from tmsm.validation import check_vector
+from tmsm.validation import check_concentration, check_vector
 
 __all__ = ["Bingham", "FisherBingham"]
 
@@ -52,6 +52,7 @@ class FisherBingham(HarmonicFamily):
         self, *, linear: ArrayLike, quadratic: ArrayLike | None = None
     ) -> FloatArray:
         vector = check_vector(linear, "linear")
+        check_concentration(float(np.linalg.norm(vector)), "the length of linear", at_least=0.0)
         if quadratic is None:
             raise InvalidInputError("quadratic must be given: this model does not know it.")
         matrix = as_quadratic(quadratic)
@@ -59,8 +60,8 @@ class FisherBingham(HarmonicFamily):
             raise InvalidInputError(f"linear has {vector.size} entries, quadratic {len(matrix)} rows.")
         return self.join(vector, matrix)
 
-    def _likelihood_start(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
-        return start_from_resultant(mean, embedding_dim)
+    def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
+        return [start_from_resultant(mean, embedding_dim)]
 
 
 @final

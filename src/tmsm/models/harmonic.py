@@ -155,18 +155,19 @@ class HarmonicFamily(SphereFamily):
             return log_integral - float(theta @ mean), expected - mean, covariance
 
         _check_second_moment(np.eye(embedding_dim) / embedding_dim + self.split(mean, embedding_dim)[1])
-        near = self._likelihood_start(mean, embedding_dim)
+        near = self._likelihood_starts(mean, embedding_dim)
         best = minimise_over(self.constraint(embedding_dim), objective, near)
         if best is None:
             raise EstimationError(
-                "The likelihood has no maximum that could be found: the rows may be too few for this family, "
-                "or nearly lie on one great circle."
+                "The likelihood has no maximum that could be found: for this family the rows are too few, nearly on "
+                "one great circle, or so close together that a mean and an oval cannot be told apart. "
+                "Use more rows or a smaller family."
             )
         return best.minimum.point.theta
 
-    def _likelihood_start(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
-        """A θ near which to search, from the mean of t."""
-        return np.zeros(mean.size)
+    def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
+        """Some θ near which to search, from the mean of t."""
+        return [np.zeros(mean.size)]
 
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
         return self._envelope(params).draw(n, rng)
@@ -275,5 +276,7 @@ def as_quadratic(values: Any, name: str = "quadratic") -> FloatArray:
         raise InvalidInputError(f"{name} must be finite; it has NaN or infinite entries.")
     if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12 * float(np.abs(matrix).max())):
         raise InvalidInputError(f"{name} must be symmetric.")
+    if not np.abs(matrix).max() < 1e10:
+        raise InvalidInputError(f"{name} must have entries below 1e+10 in size; got {np.abs(matrix).max():.3g}.")
     matrix = 0.5 * (matrix + matrix.T)
     return matrix - np.eye(len(matrix)) * float(np.trace(matrix) / len(matrix))

@@ -22,7 +22,7 @@ __all__ = ["KernelIntegral", "LogMass", "Plan", "integrate_kernel", "log_sum", "
 # Cells are at most so many widths of the density across, and its exponent changes in one by at most so much.
 _WIDTHS, _CHANGE = 1.5, 4.0
 # Grids finer than this are pruned to where the density has its mass, instead of being kept for the region.
-_FINEST_SHARED = 5
+_FINEST_SHARED, _FINEST_SHARED_IN_WINDOW = 5, 6
 _LEAF = 3
 _PRUNED_LEAF = 1
 _MAX_LEAF = 10
@@ -96,7 +96,8 @@ def plan_nodes(model: Model, region: Region, theta: FloatArray, X: FloatArray | 
         if window is not None:
             side /= max(high - low for low, high in zip(*window, strict=True))
         cell = max(cell, int(np.ceil(-np.log2(min(side, 1.0)))))
-        prune = _pruned_to(model, theta, 2.0 * curvature) if cell > max(_FINEST_SHARED, grid.cell) else None
+        finest = max(_FINEST_SHARED if window is None else _FINEST_SHARED_IN_WINDOW, grid.cell)
+        prune = _pruned_to(model, theta, 2.0 * curvature) if cell > finest else None
         if bend:
             heavy = _heaviest(model, build_nodes(region, Grid(cell, 1, window), prune), theta, X)
     return Plan(region, Grid(cell, _LEAF if prune is None else _PRUNED_LEAF, window), prune)
@@ -113,16 +114,23 @@ def integrate_kernel(model: Model, region: Region, theta: FloatArray) -> KernelI
     """Integrate exp(log_kernel) over the region: by nodes up to dimension two, by draws above."""
     if not has_nodes(region):
         return _integrate_by_draws(model, region, theta)
-    plan: Plan | None = plan_nodes(model, region, theta)
-    before = None
-    while plan is not None:
-        nodes = plan.nodes()
-        value = log_sum(model.log_kernel(nodes.X, theta) + nodes.log_weights)
-        error = np.inf if before is None else abs(value - before)
-        if error <= _TOLERANCE or len(nodes.X) > MAX_NODES // 4:
+    plan = plan_nodes(model, region, theta)
+    coarse = Plan(region, Grid(plan.grid.cell, plan.grid.leaf - 1, plan.grid.window), plan.prune)
+    before, _ = _log_integral(model, coarse, theta)
+    while True:
+        value, n_nodes = _log_integral(model, plan, theta)
+        error = abs(value - before)
+        finer = plan.finer
+        if error <= _TOLERANCE or n_nodes > MAX_NODES // 4 or finer is None:
             break
-        plan, before = plan.finer, value
-    return KernelIntegral(value, error)
+        plan, before = finer, value
+    rounding = 1e-15 * float(np.abs(theta).sum())
+    return KernelIntegral(value, max(error, rounding))
+
+
+def _log_integral(model: Model, plan: Plan, theta: FloatArray) -> tuple[float, int]:
+    nodes = plan.nodes()
+    return log_sum(model.log_kernel(nodes.X, theta) + nodes.log_weights), len(nodes.X)
 
 
 def _integrate_by_draws(model: Model, region: Region, theta: FloatArray) -> KernelIntegral:

@@ -15,7 +15,7 @@ from tmsm.models.fisher_bingham import start_from_resultant
 from tmsm.models.harmonic import HarmonicFamily
 from tmsm.models.orbits import OrbitPoint, RotationOrbit
 from tmsm.models.parameters import Field, Parameters
-from tmsm.validation import check_flag, check_number, check_unit_vector, check_vector
+from tmsm.validation import as_float_array, check_concentration, check_flag, check_number, check_unit_vector
 from tmsm.values import frozen_array
 
 __all__ = ["Kent"]
@@ -53,7 +53,7 @@ class Kent(HarmonicFamily):
     --------
     >>> import numpy as np, tmsm
     >>> model, region = tmsm.Kent(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
-    >>> truth = {"mean_direction": [0, -1, 0], "major_axis": [1, 0, 0], "concentration": 10.0, "ovalness": 3.0}
+    >>> truth = {"mean_direction": [0, -1, 0], "major_axis": [0, 0, 1], "concentration": 10.0, "ovalness": 3.0}
     >>> X = model.sample(3000, region, random_state=0, **truth)
     >>> fit = tmsm.ScoreMatching(model, region).fit(X)
     >>> bool(abs(fit.params_.ovalness - 3.0) < 3 * fit.std_errors_.ovalness)
@@ -78,7 +78,7 @@ class Kent(HarmonicFamily):
         object.__setattr__(self, "unimodal", check_flag(unimodal, "unimodal"))
         object.__setattr__(self, "balanced", check_flag(balanced, "balanced"))
         if concentration is not None:
-            concentration = check_number(concentration, "concentration", above=0.0)
+            concentration = check_concentration(concentration)
         object.__setattr__(self, "concentration", concentration)
         object.__setattr__(self, "ovalness", None if ovalness is None else self._known_ovalness(ovalness))
         if concentration is not None and ovalness is not None and unimodal:
@@ -266,9 +266,9 @@ class Kent(HarmonicFamily):
         kappa = self._known_or("concentration", concentration)
         oval = self._known_or("ovalness", ovalness)
         frame = _frame_from_axes(mu, major_axis, minor_axis)
-        kappa = check_number(kappa, "concentration", at_least=0.0)
+        kappa = check_concentration(kappa, at_least=0.0)
         if self.balanced:
-            beta = check_number(oval, "ovalness", at_least=0.0)
+            beta = check_concentration(oval, "ovalness", at_least=0.0)
             first, second = beta, -beta
         else:
             first, second = self._known_ovalness(oval)
@@ -284,18 +284,18 @@ class Kent(HarmonicFamily):
                 above=0.0,
                 hint="With none the family is VonMisesFisher; for two ovalnesses pass balanced=False.",
             )
-        pair = check_vector(values, "ovalness")
-        if pair.size != 2 or not pair[0] >= pair[1]:
+        pair = as_float_array(values, "ovalness")
+        if pair.shape != (2,) or not (pair[0] > pair[1] and np.abs(pair).max() < 1e10):
             raise InvalidInputError(
-                f"ovalness must be a pair (α₁, α₂) with α₁ ≥ α₂ where balanced=False; got {pair.tolist()}."
+                f"ovalness must be a pair (α₁, α₂) with α₁ > α₂ where balanced=False; got {pair.tolist()}."
             )
         return frozen_array(pair)
 
-    def _likelihood_start(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+    def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
         # At high concentration the variances along the axes are 1/(κ ∓ 2β).
         start = start_from_resultant(mean, embedding_dim)
         start[3:] = 0.5 * (start[:3] @ start[:3]) * mean[3:]
-        return start
+        return [start]
 
 
 def _frame(mean: FloatArray, quadratic: FloatArray) -> FloatArray:

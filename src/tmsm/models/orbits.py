@@ -15,10 +15,10 @@ import numpy as np
 
 from tmsm.arrays import FloatArray
 from tmsm.models.constraints import Constraint
-from tmsm.models.harmonic import rotation, rotation_generator
+from tmsm.models.harmonic import rotation, rotation_generator, traceless_basis
 from tmsm.newton import Point
 
-__all__ = ["OrbitPoint", "RotationOrbit"]
+__all__ = ["OrbitPoint", "RotationOrbit", "ovals_about"]
 
 
 @final
@@ -82,6 +82,21 @@ class RotationOrbit(Constraint):
         shape = np.linalg.pinv(self.basis) @ (own - self.offset)
         generators = _generators(self.planes, self.embedding_dim, self.linear)
         return OrbitPoint(self, generators, frame, shape)
+
+
+def ovals_about(direction: FloatArray) -> FloatArray:
+    """θ of a mean along a direction and of the ovals across it, as orthonormal columns, shape (p, …).
+
+    The ovals are the traceless forms on the space across; on S² there are two.
+    """
+    D = direction.size
+    frame = np.linalg.svd(direction[None, :])[2].T
+    across = frame[:, 1:] @ traceless_basis(D - 1) @ frame[:, 1:].T  # (q, D, D)
+    forms = np.einsum("kij,lij->kl", traceless_basis(D), across)
+    out = np.zeros((D + len(forms), 1 + forms.shape[1]))
+    out[:D, 0] = frame[:, 0]
+    out[D:, 1:] = forms
+    return out
 
 
 @lru_cache(maxsize=64)

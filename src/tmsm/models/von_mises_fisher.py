@@ -13,7 +13,7 @@ from tmsm.errors import EstimationError
 from tmsm.models.constraints import Constraint, FixedNorm, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.spherical import SphereFamily
-from tmsm.validation import check_number, check_unit_vector
+from tmsm.validation import check_concentration, check_unit_vector
 
 __all__ = ["VonMisesFisher", "concentration_from_resultant", "log_sphere_integral", "mean_resultant"]
 
@@ -46,7 +46,7 @@ class VonMisesFisher(SphereFamily):
 
     def __post_init__(self) -> None:
         if self.concentration is not None:
-            object.__setattr__(self, "concentration", check_number(self.concentration, "concentration", above=0.0))
+            object.__setattr__(self, "concentration", check_concentration(self.concentration))
 
     def n_statistics(self, embedding_dim: int) -> int:
         return embedding_dim
@@ -164,7 +164,7 @@ class VonMisesFisher(SphereFamily):
         return X
 
     def _kappa(self, concentration: float | None) -> float:
-        return check_number(self._known_or("concentration", concentration), "concentration", at_least=0.0)
+        return check_concentration(self._known_or("concentration", concentration), at_least=0.0)
 
 
 def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:

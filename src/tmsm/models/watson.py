@@ -49,7 +49,7 @@ class Watson(HarmonicFamily):
 
     def __post_init__(self) -> None:
         if self.concentration is not None:
-            kappa = check_number(self.concentration, "concentration")
+            kappa = check_number(self.concentration, "concentration", above=-1e10, below=1e10)
             if kappa == 0.0:
                 raise InvalidInputError("concentration must not be zero: the density would have no axis.")
             object.__setattr__(self, "concentration", kappa)
@@ -103,11 +103,18 @@ class Watson(HarmonicFamily):
         self, *, axis: ArrayLike, concentration: float | None = None
     ) -> FloatArray:
         vector = check_unit_vector(axis, "axis")
-        kappa = check_number(self._known_or("concentration", concentration), "concentration")
+        kappa = check_number(self._known_or("concentration", concentration), "concentration", above=-1e10, below=1e10)
         return kappa * self._shape(vector)
 
-    def _likelihood_start(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
-        return mean  # its principal axes are those of the rows
+    def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
+        # The axis is a principal axis of the rows; κ from its second moment r (Sra and Karp 2013).
+        half = 0.5 * embedding_dim
+        values, axes = np.linalg.eigh(self.split(mean, embedding_dim)[1])
+        starts = []
+        for r, axis in zip(values + 1.0 / embedding_dim, axes.T, strict=True):
+            kappa = (half * r - 0.5) / (r * (1.0 - r)) * (1.0 + (1.0 - r) / (half - 0.5))
+            starts.append(kappa * self._shape(axis))
+        return starts
 
 
 def _frame(axis: FloatArray) -> FloatArray:
