@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,8 @@ Objective = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
 
 _MAX_EVALUATIONS = 200
 _MAX_DAMPING = 1e12
+# Searches that come so close to a known minimum would end in it.
+_SAME = 1e-3
 
 
 class Point(ABC):
@@ -53,15 +55,18 @@ class Minimum:
     reached: bool
 
 
-def minimise(objective: Objective, start: Point) -> Minimum:
+def minimise(objective: Objective, start: Point, known: Sequence[FloatArray] = ()) -> Minimum | None:
     """Damped Newton: steps along negative curvature are turned round, steps uphill shortened.
 
-    It ends where the gain that a step promises is below rounding.
+    It ends where the gain that a step promises is below rounding, or with None where it runs into a minimum
+    that is already known.
     """
     point, damping = start, 0.0
     value, gradient, hessian = objective(point.theta)
     evaluations = 1
     while evaluations < _MAX_EVALUATIONS:
+        if any(np.abs(point.theta - theta).sum() < _SAME * np.abs(theta).sum() for theta in known):
+            return None
         slope, curvature, scale = _along(point, gradient, hessian)
         values, vectors = np.linalg.eigh(curvature * np.outer(scale, scale))
         coefficients = vectors.T @ (scale * slope)

@@ -146,7 +146,10 @@ class TruncatedMLE(Estimator):
         )
         self._log_likelihood = float("nan")
         if has_nodes(self.region) or self.log_exposure is None:
-            self._log_likelihood = self._mean_log_density(self._fit, rows, sums)
+            if self._likelihood is None or not has_nodes(self.region):
+                self._log_likelihood = self._mean_log_density(self._fit, rows, sums)
+            else:
+                self._log_likelihood = -self._likelihood(theta)[0]
             mean = ("log-likelihood", f"{self._log_likelihood:.6g} a row")
             self._fit = replace(self._fit, facts=(*self._fit.facts, mean))
         return self

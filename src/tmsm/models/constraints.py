@@ -134,9 +134,13 @@ def minimise_over(constraint: Constraint, objective: Objective, near: Sequence[F
 
 def _minima(constraint: Constraint, objective: Objective, near: Sequence[FloatArray]) -> list[Minimum]:
     """Minima from every start, lowest first."""
-    starts = [*constraint.starts(near[0]), *(constraint.point(theta) for theta in near[1:])]
-    found = [minimise(objective, start) for start in starts]
-    return sorted((minimum for minimum in found if minimum.reached), key=lambda minimum: minimum.value)
+    starts = [*(constraint.point(theta) for theta in near[1:]), *constraint.starts(near[0])]
+    found: list[Minimum] = []
+    for start in starts:
+        minimum = minimise(objective, start, [other.point.theta for other in found])
+        if minimum is not None and minimum.reached:
+            found.append(minimum)
+    return sorted(found, key=lambda minimum: minimum.value)
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,10 @@ def log_sphere_integral(kappa: float, embedding_dim: int) -> float:
     from scipy.special import ive
 
     v = 0.5 * embedding_dim - 1.0
-    scaled = float(ive(v, kappa))
+    if kappa > 1e8 * max(v, 1.0) ** 2:  # e^{−κ} I_v(κ) = (2πκ)^{−½} (1 − (4v² − 1)/8κ + …)
+        scaled = (1.0 - (4.0 * v * v - 1.0) / (8.0 * kappa)) / math.sqrt(2.0 * math.pi * kappa)
+    else:
+        scaled = float(ive(v, kappa))
     if kappa < 1.0 or scaled < 1e-250:  # cancelling logarithms, or underflow in high dimension
         return sphere_mixture(np.zeros(embedding_dim), kappa * np.eye(embedding_dim)[0]).log_integral - kappa
     return 0.5 * embedding_dim * math.log(2.0 * math.pi) - v * math.log(kappa) + math.log(scaled)
