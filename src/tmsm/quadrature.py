@@ -17,6 +17,8 @@ from tmsm.regions.spherical import Cap
 __all__ = ["MAX_NODES", "Grid", "Nodes", "Window", "build_nodes", "has_nodes"]
 
 MAX_NODES = 1_500_000
+# So many grids are kept for one region: a few levels of a few densities.
+_KEPT = 12
 
 Window = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -72,6 +74,8 @@ def build_nodes(region: Region, grid: Grid, prune: Prune | None = None) -> Nodes
         return _build(region, grid, prune)
     known = _CACHE.setdefault(region, {})
     if grid not in known:
+        while len(known) >= _KEPT:
+            known.pop(next(iter(known)))  # the oldest
         known[grid] = _build(region, grid, None)
     return known[grid]
 
