@@ -181,8 +181,6 @@ class Kent(HarmonicFamily):
         """The frame of θ's mean direction, and those whose mean direction is a principal axis of S."""
         linear, quadratic = self.split(theta, 3)
         axes = np.linalg.eigh(quadratic)[1].T[[1, 0, 2]]
-        if self.unimodal and self.balanced:
-            axes = axes[:1]  # β, 0, −β: the mean direction is the middle one, unless there are two modes
         along = [_frame(axis if axis @ linear >= 0.0 else -axis, quadratic) for axis in axes]
         return [self._own_frame(theta), *along]
 
