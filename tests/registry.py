@@ -81,6 +81,8 @@ REGIONS: list[Case] = [
     Case("box at a pole", tmsm.LonLatBox(-60, 10, 80, 90), projected=True),
     Case("band", tmsm.LonLatBox(-180, -30, 180, 50), projected=True),
     Case("lune", tmsm.LonLatBox(10, -90, 100, 90), projected=True),
+    Case("polar cap as a box", tmsm.LonLatBox(-180, 40, 180, 90), projected=True),
+    Case("outside of a band", ~tmsm.LonLatBox(-180, -30, 180, 50), projected=True),
     Case("wide box", tmsm.LonLatBox(-100, -40, 200, 70), projected=True),
     Case("sky mask", tmsm.HealpixMask(2, np.r_[0:9, 12, 20:30], tolerance=1e-4), projected=True),
     Case("cap", _cap, projected=True),
@@ -190,9 +192,9 @@ def weights_for(case: Case) -> list[Weight]:
     ]
     if case.projected:
         named += [weights.Projected(axis) for axis in range(min(3, case.region.manifold.embedding_dim))]
-    if isinstance(case.region, tmsm.regions.SmoothBorder):
+    if case.region.smooth_border is not None:
         named += [weights.Normal(), weights.Normal(3.0)]
-    if isinstance(case.region, tmsm.regions.AxisAligned):
+    if case.region.axes is not None:
         named += [weights.Componentwise(), weights.Componentwise(0.5)]
     return [weight.resolve(case.region, X) for weight in named]
 

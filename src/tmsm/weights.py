@@ -15,7 +15,8 @@ import numpy as np
 
 from tmsm.arrays import FloatArray, row_dots
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError
-from tmsm.regions.base import METRICS, AxisAligned, BorderView, Region, SmoothBorder, best_axis
+from tmsm.regions.base import METRICS, BorderView, Region, best_axis
+from tmsm.regions.lonlat_box import LonLatBox
 from tmsm.validation import check_count, check_number, check_option, check_vector
 from tmsm.values import ValueObject, frozen_array
 
@@ -255,20 +256,21 @@ class Normal(Weight):
     def resolve(self, region: Region, X: FloatArray) -> Weight:
         if not region.has_border:
             return Constant()
-        if not isinstance(region, SmoothBorder):
+        border = region.smooth_border
+        if border is None:
             raise InvalidInputError(
                 f"The normal-only weight needs a border without corners, and {type(region).__name__} may have "
                 "some: there its identity fails and the estimate would be biased. "
-                "Use 'saturating', or 'componentwise' for a box."
+                "Use 'combined', or 'componentwise' for a box."
             )
         if self.reach is None:
-            reach = region.reach
+            reach = border.reach
             if np.isinf(reach):
                 reach = self._MEDIANS * _positive_median(region.signed_distance(X)[0])
             return replace(self, reach=reach)
-        if self.reach > region.reach:
+        if self.reach > border.reach:
             raise InvalidInputError(
-                f"reach must not exceed {region.reach:.6g}, where the distance to this border has a kink; "
+                f"reach must not exceed {border.reach:.6g}, where the distance to this border has a kink; "
                 f"got {self.reach:.6g}."
             )
         return self
@@ -317,12 +319,16 @@ class Componentwise(Weight):
     def resolve(self, region: Region, X: FloatArray) -> Weight:
         if not region.has_border:
             return Constant()
-        if not isinstance(region, AxisAligned):
+        axes = region.axes
+        if axes is None:
+            why = f"which {type(region).__name__} does not have"
+            if isinstance(region, LonLatBox):
+                why = "and round the pole inside this box north and east have no direction"
             raise InvalidInputError(
-                f"The componentwise weight needs faces along orthogonal axes, which {type(region).__name__} "
-                "does not have. Use 'saturating', or 'normal' for a smooth border."
+                f"The componentwise weight needs faces across orthogonal axes, {why}. "
+                "Use 'combined', or 'normal' for a smooth border."
             )
-        distances, _ = region.axis_distances(X)
+        distances = axes.axis_frame(X).distances
         if isinstance(self.scale, str):
             return Componentwise(np.array([_positive_median(d) for d in distances.T]))
         scale = np.atleast_1d(np.asarray(self.scale, dtype=np.float64))
@@ -333,16 +339,16 @@ class Componentwise(Weight):
         return Componentwise(np.broadcast_to(scale, distances.shape[1:]))
 
     def field(self, view: BorderView) -> WeightField:
-        region = view.region
-        assert isinstance(region, AxisAligned) and not isinstance(self.scale, str), "resolve() comes first"
-        distances, sign = region.axis_distances(view.X)
-        g, slope = _saturate(distances, np.asarray(self.scale, dtype=np.float64))
-        directions = []
-        for j in range(distances.shape[1]):
-            axis = np.zeros_like(view.X)
-            axis[:, j] = 1.0
-            directions.append((axis, g[:, j], slope[:, j] * sign[:, j]))
-        return WeightField(isotropic=0.0, directions=tuple(directions))
+        axes = view.region.axes
+        assert axes is not None and not isinstance(self.scale, str), "resolve() comes first"
+        frame = axes.axis_frame(view.X)
+        g, slope = _saturate(frame.distances, np.asarray(self.scale, dtype=np.float64))
+        # div W = Σ_j (u_j·∇g_j) u_j + g_j (div(u_j) u_j + ∇_{u_j} u_j)
+        delta = slope * frame.signs
+        for (i, j), turning in frame.turning.items():
+            delta[:, j] += g[:, i] * turning
+        directions = tuple((u, g[:, j], delta[:, j]) for j, u in enumerate(frame.directions))
+        return WeightField(isotropic=0.0, directions=directions)
 
 
 @final
@@ -352,9 +358,9 @@ class Auto(Weight):
 
     def resolve(self, region: Region, X: FloatArray) -> Weight:
         choice: Weight = Saturating()
-        if isinstance(region, SmoothBorder):
+        if region.smooth_border is not None:
             choice = Normal()
-        elif isinstance(region, AxisAligned):
+        elif region.axes is not None:
             choice = Componentwise()
         return choice.resolve(region, X)
 

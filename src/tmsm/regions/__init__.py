@@ -1,6 +1,6 @@
 """Regions: the part of a manifold in which data were observed."""
 
-from tmsm.regions.base import AxisAligned, BorderView, Region, SmoothBorder
+from tmsm.regions.base import AxisAligned, AxisFrame, BorderView, Region, SmoothBorder
 from tmsm.regions.combinations import Complement, Everywhere, Intersection, Union
 from tmsm.regions.flat import Ball, Box, HalfSpace, Polygon
 from tmsm.regions.healpix import HealpixMask
@@ -11,6 +11,7 @@ from tmsm.regions.spherical import Cap, Hemisphere
 
 __all__ = [
     "AxisAligned",
+    "AxisFrame",
     "Ball",
     "BorderPoints",
     "BorderView",

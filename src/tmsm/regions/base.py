@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from tmsm.manifolds import Manifold
 from tmsm.validation import check_count, check_option
 from tmsm.values import ValueObject
 
-__all__ = ["METRICS", "AxisAligned", "BorderView", "Region", "SmoothBorder", "best_axis"]
+__all__ = ["METRICS", "AxisAligned", "AxisFrame", "BorderView", "Region", "SmoothBorder", "best_axis"]
 
 METRICS = ("geodesic", "chordal", "projected")
 
@@ -37,6 +39,16 @@ class Region(ValueObject, ABC):
         """Corners, shape (D,), of a box of the embedding space that holds the region; infinite where unknown."""
         D = self.manifold.embedding_dim
         return np.full(D, -np.inf), np.full(D, np.inf)
+
+    @property
+    def smooth_border(self) -> SmoothBorder | None:
+        """The border as one whose distance is smooth next to it; None where it may have corners."""
+        return self if isinstance(self, SmoothBorder) else None
+
+    @property
+    def axes(self) -> AxisAligned | None:
+        """The border as faces across orthogonal axes; None where it is not made of such."""
+        return self if isinstance(self, AxisAligned) else None
 
     @property
     @abstractmethod
@@ -132,6 +144,11 @@ class SmoothBorder(ABC):
     def reach(self) -> float:
         """Largest distance up to which d is smooth; infinity if it is everywhere."""
 
+    @property
+    def reach_outside(self) -> float | None:
+        """The same on the other side of the border; None where that side is not known to be smooth."""
+        return None
+
     @abstractmethod
     def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """`signed_distance` and with it the distance's Laplace–Beltrami operator, shape (n,).
@@ -143,12 +160,35 @@ class SmoothBorder(ABC):
         return self.smooth_distance(X)[:2]
 
 
+@dataclass(frozen=True)
+class AxisFrame:
+    """Orthonormal axes u_j at n rows, and how far the faces across them are.
+
+    Attributes
+    ----------
+    directions
+        u_j, shape (n, D) each.
+    distances
+        Distance to the nearer face along each axis, shape (n, k); infinite where there is none.
+    signs
+        Derivative of that distance along its axis, ±1, shape (n, k).
+    turning
+        Where axes turn from point to point: (i, j) -> the part along u_j of div(u_i) u_i + ∇_{u_i} u_i, shape (n,).
+        Empty for straight axes.
+    """
+
+    directions: tuple[FloatArray, ...]
+    distances: FloatArray
+    signs: FloatArray
+    turning: Mapping[tuple[int, int], FloatArray] = field(default_factory=dict)
+
+
 class AxisAligned(ABC):
-    """A region with faces across orthogonal axes; componentwise weights need it."""
+    """A border of faces across orthogonal axes; componentwise weights need it."""
 
     @abstractmethod
-    def axis_distances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Distance to the nearer face along each axis, shape (n, D), and its sign of growth."""
+    def axis_frame(self, X: FloatArray) -> AxisFrame:
+        """The axes at the rows of X, shape (n, D)."""
 
 
 class BorderView:
@@ -164,8 +204,9 @@ class BorderView:
         """Signed distance (n,) and tangent gradient (n, D)."""
         key = (metric, axis)
         if key not in self._distances:
-            if metric == "geodesic" and isinstance(self.region, SmoothBorder):
-                d, gradient, self._laplacian = self.region.smooth_distance(self.X)
+            smooth = self.region.smooth_border if metric == "geodesic" else None
+            if smooth is not None:
+                d, gradient, self._laplacian = smooth.smooth_distance(self.X)
                 self._distances[key] = d, gradient
             else:
                 self._distances[key] = self.region.distance_in(self.X, metric, axis)

@@ -11,7 +11,7 @@ import numpy as np
 from tmsm.arrays import BoolArray, FloatArray
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
-from tmsm.regions.base import Region, best_axis
+from tmsm.regions.base import Region, SmoothBorder, best_axis
 
 __all__ = ["Complement", "Everywhere", "Intersection", "Union", "intersection", "union"]
 
@@ -74,6 +74,12 @@ class Complement(Region):
     def distance_slack(self) -> float:
         return self.region.distance_slack
 
+    @property
+    def smooth_border(self) -> SmoothBorder | None:
+        border = self.region.smooth_border
+        reach = None if border is None else border.reach_outside
+        return None if border is None or reach is None else _OtherSide(border, reach)
+
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         d, gradient = self.region.signed_distance(X)
         return -d, -gradient
@@ -84,6 +90,22 @@ class Complement(Region):
 
     def __invert__(self) -> Region:
         return self.region
+
+
+@dataclass(frozen=True)
+class _OtherSide(SmoothBorder):
+    """A smooth border seen from outside."""
+
+    border: SmoothBorder
+    outer_reach: float
+
+    @property
+    def reach(self) -> float:
+        return self.outer_reach
+
+    def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        d, gradient, laplacian = self.border.smooth_distance(X)
+        return -d, -gradient, -laplacian
 
 
 class _Combination(Region):

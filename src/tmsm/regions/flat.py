@@ -10,7 +10,7 @@ import numpy as np
 from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide, safe_inverse
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
-from tmsm.regions.base import AxisAligned, Region, SmoothBorder
+from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
 from tmsm.regions.outlines import open_ring
 from tmsm.validation import check_number, check_vector
 from tmsm.values import frozen_array
@@ -65,13 +65,19 @@ class Box(Region, AxisAligned):
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         return self.lower, self.upper
 
-    def axis_distances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def axis_frame(self, X: FloatArray) -> AxisFrame:
+        distances, signs = self._face_distances(X)
+        axes = np.broadcast_to(np.eye(X.shape[1])[:, None, :], (X.shape[1], *X.shape))
+        return AxisFrame(tuple(axes), distances, signs)
+
+    def _face_distances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Distance to the nearer face along each axis, shape (n, D), and its derivative there."""
         from_lower = X - self.lower
         from_upper = self.upper - X
         return np.minimum(from_lower, from_upper), np.where(from_lower <= from_upper, 1.0, -1.0)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        distances, sign = self.axis_distances(X)
+        distances, sign = self._face_distances(X)
         rows = np.arange(len(X))
         nearest = np.argmin(distances, axis=1)
         d = distances[rows, nearest]
@@ -131,6 +137,10 @@ class Ball(SmoothBorder, Region):
     @property
     def reach(self) -> float:
         return self.radius
+
+    @property
+    def reach_outside(self) -> float | None:
+        return np.inf
 
 
 @final

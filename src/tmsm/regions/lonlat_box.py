@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, row_norms, safe_divide
+from tmsm.arrays import FloatArray, row_norms, safe_divide, safe_inverse
 from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
-from tmsm.regions.base import Region
+from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
 from tmsm.validation import check_number
 
 if TYPE_CHECKING:
@@ -88,14 +88,28 @@ class LonLatBox(Region):
         """Longitude in degrees, and +1 where the inside is to the east."""
         return [] if self.width == 360.0 else [(self.west, 1.0), (self.east, -1.0)]
 
-    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        across = np.hypot(X[:, 0], X[:, 1])
-        lat = np.arctan2(X[:, 2], across)
+    @property
+    def smooth_border(self) -> SmoothBorder | None:
+        """Parallels have no corners, meridians meet them in some."""
+        return None if self._meridians else _Parallels(tuple(self._parallels))
+
+    @property
+    def axes(self) -> AxisAligned | None:
+        """Meridians and parallels; not where a pole lies inside, round which they have no direction."""
+        pole_inside = self.width == 360.0 and len(self._parallels) < 2
+        return None if pole_inside else _Compass(self)
+
+    def longitude_from_middle(self, X: FloatArray) -> FloatArray:
+        """Longitude of rows from the middle of the box, in (−π, π], shape (n,)."""
         middle = np.radians(self.west + 0.5 * self.width)
-        # Longitude from the middle of the box, in (−π, π].
-        lon = np.arctan2(
+        lon: FloatArray = np.arctan2(
             X[:, 1] * np.cos(middle) - X[:, 0] * np.sin(middle), X[:, 0] * np.cos(middle) + X[:, 1] * np.sin(middle)
         )
+        return lon
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        lat, across, northwards = _north(X)
+        lon = self.longitude_from_middle(X)
         half = np.radians(0.5 * self.width)
         in_lon = np.ones(len(X), dtype=bool) if self.width == 360.0 else np.abs(lon) <= half
         south, north = np.radians(self.south), np.radians(self.north)
@@ -111,8 +125,6 @@ class LonLatBox(Region):
             least[nearer] = d[nearer]
             gradient[nearer] = direction[nearer]
 
-        northwards = np.column_stack([-X[:, 2] * X[:, 0], -X[:, 2] * X[:, 1], across**2])
-        northwards = safe_divide(northwards, across)
         for edge, side in self._parallels:
             offer(side * (lat - edge), side * northwards, in_lon)
         for edge, side in self._meridians:
@@ -171,3 +183,67 @@ class LonLatBox(Region):
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
         return self._outline.projected_distance(X, axis)
+
+
+@dataclass(frozen=True)
+class _Parallels(SmoothBorder):
+    """The border of a band: one or two parallels, as (latitude, +1 where the inside is to the north)."""
+
+    parallels: tuple[tuple[float, float], ...]
+
+    @property
+    def reach(self) -> float:
+        if len(self.parallels) == 2:  # the distances to both meet halfway
+            return 0.5 * (self.parallels[1][0] - self.parallels[0][0])
+        latitude, side = self.parallels[0]
+        return 0.5 * np.pi - side * latitude  # the pole inside
+
+    @property
+    def reach_outside(self) -> float | None:
+        return min(0.5 * np.pi + side * latitude for latitude, side in self.parallels)
+
+    def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        lat, across, northwards = _north(X)
+        candidates = np.array([side * (lat - edge) for edge, side in self.parallels])
+        nearest = np.argmin(candidates, axis=0)
+        side = np.array([side for _, side in self.parallels])[nearest]
+        # Δ lat = −tan lat
+        return candidates.min(axis=0), northwards * side[:, None], -side * X[:, 2] * safe_inverse(across)
+
+
+@dataclass(frozen=True)
+class _Compass(AxisAligned):
+    """East and north as the axes of a box: distances along parallels and along meridians.
+
+    A pole where the meridians of the box meet counts as a face to the north or south, so that both components
+    vanish there and the turning of the axes, tan lat, does no harm.
+    """
+
+    box: LonLatBox
+
+    def axis_frame(self, X: FloatArray) -> AxisFrame:
+        lat, across, northwards = _north(X)
+        eastwards = safe_divide(np.column_stack([-X[:, 1], X[:, 0], np.zeros(len(X))]), across)
+        from_south, from_north = lat - np.radians(self.box.south), np.radians(self.box.north) - lat
+        along = np.minimum(from_south, from_north)
+        if self.box.width == 360.0:
+            beside, east_sign = np.full(len(X), np.inf), np.ones(len(X))
+        else:
+            lon = self.box.longitude_from_middle(X)
+            beside = (np.radians(0.5 * self.box.width) - np.abs(lon)) * across
+            east_sign = np.where(lon > 0.0, -1.0, 1.0)
+        tangent = X[:, 2] * safe_inverse(across)
+        # ∇_e e = tan lat n, div n = −tan lat
+        return AxisFrame(
+            (eastwards, northwards),
+            np.column_stack([beside, along]),
+            np.column_stack([east_sign, np.where(from_south <= from_north, 1.0, -1.0)]),
+            {(0, 1): tangent, (1, 1): -tangent},
+        )
+
+
+def _north(X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Latitude in radians, its cosine, and the unit vector towards the north pole, (n, 3)."""
+    across = np.hypot(X[:, 0], X[:, 1])
+    northwards = np.column_stack([-X[:, 2] * X[:, 0], -X[:, 2] * X[:, 1], across**2])
+    return np.arctan2(X[:, 2], across), across, safe_divide(northwards, across)
