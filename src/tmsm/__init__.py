@@ -1,5 +1,6 @@
 """tmsm: fit probability models to data that were only seen inside part of a curved space."""
 
+from tmsm.comparison import compare
 from tmsm.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.manifolds import Euclidean, Sphere
@@ -18,6 +19,7 @@ from tmsm.regions import (
     Polygon,
     SphericalPolygon,
 )
+from tmsm.stein import stein_test
 from tmsm.weights import Projected
 
 __all__ = [
@@ -46,7 +48,9 @@ __all__ = [
     "Watson",
     "check_model",
     "colatlon_to_xyz",
+    "compare",
     "lonlat_to_xyz",
+    "stein_test",
     "xyz_to_colatlon",
     "xyz_to_lonlat",
 ]

@@ -19,6 +19,7 @@ __all__ = [
     "confidence_interval",
     "direction_ellipse",
     "inverse_information",
+    "moment_influence",
     "sandwich_covariance",
     "standard_errors",
 ]
@@ -30,12 +31,19 @@ def sandwich_covariance(solution: Solution, residual_squares: FloatArray, weight
     S = Σ w² e eᵀ / (Σw)² with e_i = A_i θ̂ + b_i, T the tangent of the family at θ̂ and H the
     curvature of the objective along it; for a linear family this is A⁻¹ cov(e) A⁻¹ / n.
     """
+    influence = moment_influence(solution)
+    covariance = influence @ (residual_squares / weight_sum**2) @ influence.T
+    return 0.5 * (covariance + covariance.T)
+
+
+def moment_influence(solution: Solution) -> FloatArray:
+    """−T H⁻¹ Tᵀ, shape (p, p): θ̂ − θ is the mean of its product with e_i, to first order."""
     T = solution.tangent
     # Scaled to a unit diagonal, so that units do not matter.
     scale = 1.0 / np.sqrt(np.diag(solution.curvature))
     spread = scale[:, None] * np.linalg.solve(solution.curvature * np.outer(scale, scale), scale[:, None] * T.T)
-    covariance = T @ spread @ (residual_squares / weight_sum**2) @ spread.T @ T.T
-    return 0.5 * (covariance + covariance.T)
+    influence: FloatArray = -T @ spread
+    return influence
 
 
 def inverse_information(information: FloatArray, tangent: FloatArray, n: float) -> FloatArray:

@@ -51,6 +51,19 @@ class Manifold(ValueObject, ABC):
         raise InvalidInputError(f"{self!r} has no exponential map.")
 
     @abstractmethod
+    def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
+        """Laplace–Beltrami operator of each embedding coordinate, which is also div(P e_j), shape (n, D)."""
+
+    @property
+    def has_quarter_turn(self) -> bool:
+        """Whether `quarter_turn` is defined."""
+        return False
+
+    def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Tangent rows V (n, D) turned by a right angle in their tangent planes: only in dimension two."""
+        raise InvalidInputError(f"Tangent vectors can be turned by a right angle in dimension two only, not in {self}.")
+
+    @abstractmethod
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """Length of the shortest path on the manifold between matching rows, shape (n,)."""
 
@@ -159,6 +172,16 @@ class Sphere(Manifold):
         angle = row_norms(V)[:, None]
         return np.cos(angle) * X + np.sinc(angle / np.pi) * V  # np.sinc(a/π) = sin(a)/a
 
+    def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
+        return X * -float(self.dim)
+
+    @property
+    def has_quarter_turn(self) -> bool:
+        return self.dim == 2
+
+    def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return np.cross(X, V) if self.dim == 2 else super().quarter_turn(X, V)
+
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         # asin and acos lose half the digits next to the antipode and to the point itself.
         X, Y = np.atleast_2d(X), np.atleast_2d(Y)
@@ -213,6 +236,16 @@ class Euclidean(Manifold):
 
     def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return X + V
+
+    def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
+        return np.zeros_like(X)
+
+    @property
+    def has_quarter_turn(self) -> bool:
+        return self.dim == 2
+
+    def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return np.column_stack([-V[:, 1], V[:, 0]]) if self.dim == 2 else super().quarter_turn(X, V)
 
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         return self.chordal_distance(X, Y)

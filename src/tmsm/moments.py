@@ -24,6 +24,7 @@ from tmsm.weights import Weight
 
 __all__ = [
     "MAX_FEATURE_STATISTICS",
+    "BlockTerms",
     "Features",
     "LogExposure",
     "MomentSpec",
@@ -194,7 +195,7 @@ def accumulate(spec: MomentSpec, rows: Rows, *, reference: FloatArray | None = N
     With a ``reference`` θ₀, shape (p,), also the features about it.
     """
     total: Moments | None = None
-    for moments in rows.map(lambda block: _BlockTerms(spec, block).moments(reference)):
+    for moments in rows.map(lambda block: BlockTerms(spec, block).moments(reference)):
         total = moments if total is None else total + moments
     return total
 
@@ -204,17 +205,17 @@ def residual_squares(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatAr
 
     def block_squares(block: Block) -> FloatArray:
         weight = None if block.sample_weight is None else block.sample_weight**2
-        return weighted_gram(_BlockTerms(spec, block).residuals(theta), weight)
+        return weighted_gram(BlockTerms(spec, block).residuals(theta), weight)
 
     return reduce(add, rows.map(block_squares))
 
 
 def row_residuals(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatArray:
     """e_i = A_i θ + b_i of every row inside the region, shape (n, p): for tables that are short."""
-    return np.concatenate(list(rows.map(lambda block: _BlockTerms(spec, block).residuals(theta))))
+    return np.concatenate(list(rows.map(lambda block: BlockTerms(spec, block).residuals(theta))))
 
 
-class _BlockTerms:
+class BlockTerms:
     """One block with its weight field, ready to be contracted with the model's derivatives."""
 
     def __init__(self, spec: MomentSpec, block: Block) -> None:
@@ -236,7 +237,7 @@ class _BlockTerms:
         n, w = len(self.X), self.w
         weight_sum = float(n) if w is None else float(w.sum())
         features = None if reference is None else self._features(reference)
-        return Moments(self.spec, n, weight_sum, self._A_sum(), self._b_sum(), self.farthest, features)
+        return Moments(self.spec, n, weight_sum, self.A_sum(), self.b_sum(), self.farthest, features)
 
     def residuals(self, theta: FloatArray) -> FloatArray:
         """e_i = A_i θ + b_i, shape (n, p), in O(pD) a row: A_i θ = ⟨∇t, W ψ⟩."""
@@ -261,7 +262,8 @@ class _BlockTerms:
     def _hessian(self) -> FloatArray:
         return self.model.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
 
-    def _A_sum(self) -> FloatArray:
+    def A_sum(self) -> FloatArray:
+        """Weighted sum of A_i, shape (p, p)."""
         a, w = self.field.isotropic, self.w
         p = self.model.n_statistics(self.X.shape[1])
         total = np.zeros((p, p))
@@ -271,7 +273,8 @@ class _BlockTerms:
             total += weighted_gram(self.model.gradient_dot(self.X, u), c if w is None else c * w)
         return total
 
-    def _b_sum(self) -> FloatArray:
+    def b_sum(self) -> FloatArray:
+        """Weighted sum of b_i, shape (p,)."""
         hessian, w = self._hessian(), self.w
         total: FloatArray = hessian.sum(axis=0) if w is None else w @ hessian
         for u, _, delta in self.field.directions:

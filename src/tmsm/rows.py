@@ -1,5 +1,7 @@
 """A table of points read block by block: checked, never copied whole."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -38,9 +40,14 @@ class Block:
         """Points, shape (n, D), column-major."""
         return self.view.X
 
-    def rows_with_weight(self) -> FloatArray:
-        """The points that count, shape (m, D)."""
-        return self.X if self.sample_weight is None else self.X[self.sample_weight > 0.0]
+    def weights(self) -> FloatArray:
+        """The sample weights, ones where there are none, shape (n,)."""
+        return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
+
+    def rows_with_weight(self) -> tuple[FloatArray, FloatArray]:
+        """The points that count, shape (m, D), and their weights."""
+        w = self.weights()
+        return self.X[w > 0.0], w[w > 0.0]
 
 
 class Rows:
@@ -66,6 +73,19 @@ class Rows:
     def __len__(self) -> int:
         return len(self._X)
 
+    @property
+    def weighted(self) -> bool:
+        """Whether the rows have weights."""
+        return self._weight is not None
+
+    @property
+    def effective_number(self) -> float:
+        """(Σw)²/Σw² of all rows, their number where they have no weights; zero if all weights are."""
+        if self._weight is None:
+            return float(len(self._X))
+        squares = float(self._weight @ self._weight)
+        return float(self._weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """Apply a function to every block that has rows inside, in order."""
         size = max(1024, _BLOCK_NUMBERS // self._X.shape[1])
@@ -83,15 +103,34 @@ class Rows:
 
         Empty only if there are none.
         """
+        return self.weighted_sample()[0]
+
+    def weighted_sample(self) -> tuple[FloatArray, FloatArray | None]:
+        """`sample` and the sample weights of its rows, shape (m,), None where there are none."""
         spread = slice(None, None, -(-len(self._X) // _SAMPLE_ROWS))
         X = self._read(spread)
-        if self._weight is not None:
-            X = X[self._weight[spread] > 0.0]
+        weight = None if self._weight is None else self._weight[spread]
+        if weight is not None:
+            X, weight = X[weight > 0.0], weight[weight > 0.0]
         if self.region.has_border and len(X):
-            X = self._inside(X)[0]
+            X, inside = self._inside(X)
+            weight = None if weight is None else weight[inside]
         if len(X) == 0:  # such rows may be rare
-            X = np.concatenate([np.empty_like(X), *self.map(Block.rows_with_weight)])[:_SAMPLE_ROWS]
-        return X
+            found = [(np.empty_like(X), np.empty(0)), *self.map(Block.rows_with_weight)]
+            X, weight = (np.concatenate(parts)[:_SAMPLE_ROWS] for parts in zip(*found, strict=True))
+        return X, None if self._weight is None else weight
+
+    def kept(self) -> Rows:
+        """A copy of the sample as rows of their own: what an estimate keeps to be judged by later."""
+        X, weight = self.weighted_sample()
+        return Rows(X, self.region, weight)
+
+    def same_as(self, other: Rows) -> bool:
+        """Whether two tables have the same rows and weights."""
+        weights = (self._weight is None) == (other._weight is None)
+        if weights and self._weight is not None:
+            weights = np.array_equal(self._weight, other._weight)  # type: ignore[arg-type]
+        return weights and np.array_equal(self._X, other._X)
 
     def all_identical(self) -> bool:
         """Whether every row is the same point."""

@@ -7,11 +7,12 @@ import numpy as np
 
 from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError
-from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted, minimise_over
+from tmsm.models.constraints import AffineSubspace, Best, Constraint, FixedNorm, Unrestricted, minimise_over
 from tmsm.models.orbits import RotationOrbit, ovals_about
+from tmsm.newton import Objective, minimise
 from tmsm.secular import minimise_on_sphere
 
-__all__ = ["MAX_CONDITION", "Solution", "solve"]
+__all__ = ["MAX_CONDITION", "Solution", "solve", "solve_near"]
 
 # Beyond it fewer than four digits of θ would be left.
 MAX_CONDITION = 1e12
@@ -93,12 +94,31 @@ def _on_sphere(constraint: FixedNorm, A: FloatArray, b: FloatArray) -> Solution:
 def _on_orbit(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> Solution:
     if not (np.isfinite(A).all() and np.trace(A) > 0.0):
         raise EstimationError(_singular(np.inf))
+    best = minimise_over(constraint, _quadratic(A, b), _near(constraint, A, b))
+    return _ended(constraint, A, b, best)
 
+
+def solve_near(constraint: Constraint, A: FloatArray, b: FloatArray, theta: FloatArray) -> Solution:
+    """Like `solve`, but on a curved set the minimum next to a given θ of it."""
+    if isinstance(constraint, Unrestricted | AffineSubspace):
+        return solve(constraint, A, b)
+    objective = _quadratic(A, b)
+    found = minimise(objective, constraint.point(theta))
+    if found is not None and found.reached and constraint.allows(found.point.theta):
+        return _ended(constraint, A, b, Best(found, on_border=False))
+    return _ended(constraint, A, b, minimise_over(constraint, objective, [theta]))
+
+
+def _quadratic(A: FloatArray, b: FloatArray) -> Objective:
     def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         slope = A @ theta + b
         return float(theta @ (slope + b)), 2.0 * slope, 2.0 * A
 
-    best = minimise_over(constraint, objective, _near(constraint, A, b))
+    return objective
+
+
+def _ended(constraint: Constraint, A: FloatArray, b: FloatArray, best: Best | None) -> Solution:
+    """The solution at a minimum that a search found."""
     if best is None:
         raise EstimationError("The search for the best axes did not end: the rows may be too few for this family.")
     theta = best.minimum.point.theta

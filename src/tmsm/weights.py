@@ -8,13 +8,15 @@ numbers only, so that nothing after this module knows which one it has.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import comb
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 
 from tmsm.arrays import FloatArray, row_dots
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError
+from tmsm.manifolds import Manifold
 from tmsm.regions.base import METRICS, BorderView, Region, best_axis
 from tmsm.regions.lonlat_box import LonLatBox
 from tmsm.validation import check_count, check_number, check_option, check_vector
@@ -22,9 +24,11 @@ from tmsm.values import ValueObject, frozen_array
 
 __all__ = [
     "Auto",
+    "Combined",
     "Componentwise",
     "Constant",
     "Distance",
+    "EquationPart",
     "Normal",
     "Projected",
     "Saturating",
@@ -87,6 +91,10 @@ class Weight(ValueObject, ABC):
     @abstractmethod
     def field(self, view: BorderView) -> WeightField:
         """W and div W at the rows of a block."""
+
+    def pair(self) -> "tuple[Weight, Weight]":
+        """Two of its kind, resolved, which together tell more than one: for `Combined`."""
+        raise InvalidInputError(f"{type(self).__name__} has no second scale to be combined with.")
 
     @property
     def label(self) -> str:
@@ -209,15 +217,15 @@ class Saturating(Weight):
     def resolve(self, region: Region, X: FloatArray) -> Weight:
         if not region.has_border:
             return Constant()
-        if isinstance(self.scale, str):
-            d, _ = region.distance_in(X, self.metric)
-            return replace(self, scale=_positive_median(d))
-        return self
+        return replace(self, scale=_resolved_scale(self.scale, region, X, self.metric))
 
     def field(self, view: BorderView) -> WeightField:
         d, gradient = view.distance(self.metric)
         g, slope = _saturate(d, float(self.scale))
         return WeightField(isotropic=g, directions=((gradient, None, slope),))
+
+    def pair(self) -> tuple[Weight, Weight]:
+        return replace(self, scale=1.5 * float(self.scale)), replace(self, scale=0.15 * float(self.scale))
 
 
 @final
@@ -238,7 +246,7 @@ class Normal(Weight):
         where that is everywhere, three times the median distance of the data to the border.
     """
 
-    power: float = 2.0
+    power: float = 3.0
     reach: float | None = None
 
     # For a normal's mean 1 σ inside, on and 0.7 σ beyond the border: 91, 96 and 93 % of the exact
@@ -282,13 +290,16 @@ class Normal(Weight):
         rest = d * (-1.0 / reach)
         rest += 1.0
         np.maximum(rest, 0.0, out=rest)
-        slope = rest if self.power == 2.0 else rest ** (self.power - 1.0)
+        slope = rest * rest if self.power == 3.0 else rest ** (self.power - 1.0)
         minus_q = slope * rest
         np.negative(minus_q, out=minus_q)
         # div W = −(q' + q Δd) ν
         delta = view.laplacian * minus_q
         delta += slope * (self.power / reach)
         return WeightField(isotropic=1.0, directions=((normal, minus_q, delta),))
+
+    def pair(self) -> tuple[Weight, Weight]:
+        return replace(self, power=2.0), replace(self, power=6.0)
 
 
 @final
@@ -350,22 +361,166 @@ class Componentwise(Weight):
         directions = tuple((u, g[:, j], delta[:, j]) for j, u in enumerate(frame.directions))
         return WeightField(isotropic=0.0, directions=directions)
 
+    def pair(self) -> tuple[Weight, Weight]:
+        assert not isinstance(self.scale, str), "resolve() comes first"
+        return Componentwise(2.0 * np.asarray(self.scale)), Componentwise(0.4 * np.asarray(self.scale))
+
+
+@dataclass(frozen=True)
+class EquationPart:
+    """Some of the equations that `Combined` stacks.
+
+    Those of the statistics have one of the base's pair of weights, the others a factor of the scale and the degrees of
+    their polynomials.
+    """
+
+    kind: Literal["statistics", "gradients", "streams"]
+    factor: float = 1.0
+    degrees: tuple[int, ...] = ()
+    member: int = 0
+
+
+# What each level adds to the one below.
+_LEVELS: tuple[tuple[EquationPart, ...], ...] = (
+    (EquationPart("statistics", member=0), EquationPart("statistics", member=1)),
+    (EquationPart("streams", 1.5, (0, 1)),),
+    (EquationPart("gradients", 1.5, (2,)), EquationPart("streams", 1.5, (2,))),
+    (EquationPart("gradients", 1.5, (3,)), EquationPart("streams", 1.5, (3,))),
+    (EquationPart("gradients", 0.15, (2, 3)), EquationPart("streams", 0.15, (0, 1, 2, 3))),
+)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Combined(Weight):
+    """Several weights and fields along the border, combined optimally.
+
+    The equations of a weight at two scales, and at higher levels those of polynomials and of fields that run along the
+    border, are stacked and weighted by the inverse of their covariance (generalised method of moments).
+
+    Parameters
+    ----------
+    level
+        1: two scales; 2: and fields along the border (in dimension two); 3, 4: and polynomials of degree two,
+        three; 5: those at two scales.  By default the highest level whose number m of equations fits the number n of
+        rows, 10 m² ≤ n.
+    base
+        The weight of which two scales are taken: `Saturating`, `Componentwise` or `Normal`.  By default
+        componentwise where the region has axes, normal-only where its border is smooth, else saturating.
+    scale
+        Of the polynomials and fields along the border: a positive number in the units of the distance, or "median",
+        the median distance of the data to the border, taken once, at the first fit.
+    metric
+        "geodesic" or "chordal".
+    """
+
+    level: int | None = None
+    base: Weight | None = None
+    scale: float | str = "median"
+    metric: str = "geodesic"
+
+    # More equations than this cost more in noise of their covariance than they bring; see docs/weights.md.
+    ROWS_PER_SQUARE = 10
+
+    def __post_init__(self) -> None:
+        if self.level is not None:
+            level = check_count(self.level, "level")
+            if level > len(_LEVELS):
+                raise InvalidInputError(f"level must be at most {len(_LEVELS)}; got {level}.")
+            object.__setattr__(self, "level", level)
+        if self.base is not None and not isinstance(self.base, Saturating | Componentwise | Normal):
+            raise InvalidTypeError(
+                f"base must be a Saturating, Componentwise or Normal weight; got {type(self.base).__name__}."
+            )
+        object.__setattr__(self, "scale", _check_scale(self.scale))
+        check_option(self.metric, METRICS[:2], "metric")
+
+    def resolve(self, region: Region, X: FloatArray) -> Weight:
+        if not region.has_border:
+            return Constant()
+        scale = _resolved_scale(self.scale, region, X, self.metric)
+        base = self.base
+        if base is None:
+            base = _single(region) or Saturating(scale, self.metric)
+        return replace(self, base=base.resolve(region, X), scale=scale)
+
+    def weight_of(self, part: EquationPart) -> Weight:
+        """The weight of some of its equations."""
+        if part.kind == "statistics":
+            assert self.base is not None, "resolve() comes first"
+            return self.base.pair()[part.member]
+        return Saturating(part.factor * float(self.scale), self.metric)
+
+    def field(self, view: BorderView) -> WeightField:
+        raise AssertionError("Its equations are those of several fields: see tmsm.equations.")
+
+    def parts(self, manifold: Manifold) -> tuple[EquationPart, ...]:
+        """The equations of its level on a manifold; streams need one where tangents can be turned."""
+        assert self.level is not None, "with_level() comes first"
+        parts = [part for level in _LEVELS[: self.level] for part in level]
+        return tuple(part for part in parts if part.kind != "streams" or manifold.has_quarter_turn)
+
+    def n_equations(self, manifold: Manifold, n_free: int) -> int:
+        """How many equations its level has for a model with so many free parameters."""
+        return sum(
+            n_free
+            if part.kind == "statistics"
+            else sum(comb(manifold.dim + degree - 1, degree) for degree in part.degrees)
+            for part in self.parts(manifold)
+        )
+
+    def with_level(
+        self, manifold: Manifold, n_free: int, n_rows: float, rows_per_square: int = ROWS_PER_SQUARE
+    ) -> "Combined":
+        """The highest level whose equations the rows can carry, unless one was asked for."""
+        if self.level is not None:
+            return self
+        levels = [replace(self, level=level) for level in range(1, len(_LEVELS) + 1)]
+        fitting = [one for one in levels if rows_per_square * one.n_equations(manifold, n_free) ** 2 <= n_rows]
+        return fitting[-1] if fitting else levels[0]
+
+    @property
+    def label(self) -> str:
+        return f"combined, level {self.level} of {len(_LEVELS)}, from {self.base!r}"
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Auto(Weight):
-    """The best weight that the region offers; what it chose stands in the summary."""
+    """The best weight that the region offers; what it chose stands in the summary.
+
+    Parameters
+    ----------
+    combine
+        Whether "combined" is among the choices; a stream, which is read once, cannot have it.
+    """
+
+    combine: bool = True
+
+    # Below this many rows for each squared equation one scale alone is better than two; see docs/weights.md.
+    _ROWS_PER_SQUARE = 10
+
+    def choose(self, region: Region, n_free: int, n_rows: float) -> Weight:
+        """The weight for so many parameters and rows; its scales are still to be resolved."""
+        single = _single(region)
+        if isinstance(single, Normal):
+            return single
+        if self.combine and self._ROWS_PER_SQUARE * (2 * n_free) ** 2 <= n_rows:
+            return Combined()
+        return single or Saturating()
 
     def resolve(self, region: Region, X: FloatArray) -> Weight:
-        choice: Weight = Saturating()
-        if region.smooth_border is not None:
-            choice = Normal()
-        elif region.axes is not None:
-            choice = Componentwise()
-        return choice.resolve(region, X)
+        return replace(self, combine=False).choose(region, 0, 0).resolve(region, X)
 
     def field(self, view: BorderView) -> WeightField:
         raise AssertionError("resolve() comes first")
+
+
+def _single(region: Region) -> Weight | None:
+    """The best single weight of a region that has better than a scalar one."""
+    if region.axes is not None:
+        return Componentwise()
+    return Normal() if region.smooth_border is not None else None
 
 
 def _column(coefficient: FloatArray | float) -> FloatArray | float:
@@ -382,6 +537,10 @@ def _check_scale(scale: Any) -> float | str:
     if isinstance(scale, str):
         return check_option(scale, ["median"], "scale")
     return check_number(scale, "scale", above=0.0)
+
+
+def _resolved_scale(scale: float | str, region: Region, X: FloatArray, metric: str) -> float:
+    return _positive_median(region.distance_in(X, metric)[0]) if isinstance(scale, str) else scale
 
 
 def _positive_median(d: FloatArray) -> float:
@@ -405,6 +564,7 @@ _BY_NAME: Mapping[str, Weight] = MappingProxyType(
         "saturating": Saturating(),
         "normal": Normal(),
         "componentwise": Componentwise(),
+        "combined": Combined(),
     }
 )
 

@@ -20,12 +20,17 @@ LAYERS = [
     ["regions"],
     ["cells"],
     ["quadrature"],
+    ["polynomials"],
     ["weights", "models", "rows"],
     ["model_check"],
     ["moments"],
+    ["equations"],
     ["solve", "likelihood"],
-    ["inference", "misfit"],
+    ["combination", "influence"],
+    ["inference", "goodness"],
+    ["resampling"],
     ["estimators"],
+    ["stein", "comparison"],
 ]
 
 

@@ -153,7 +153,7 @@ def test_bad_sample_weight(estimator, value, message):
         ({"weight": tmsm.Projected}, "Call the class to make one"),
         ({"standard_errors": "no"}, "standard_errors must be True or False; got str 'no'"),
         ({"outside": "ignore"}, "outside='ignore' is not an option. Choose one of ['raise', 'drop']"),
-        ({"weight": "componentwise"}, "needs faces along orthogonal axes, which Hemisphere does not have"),
+        ({"weight": "componentwise"}, "needs faces across orthogonal axes, which Hemisphere does not have"),
         ({"weight": tmsm.Projected(axis=3)}, "axis must be below 3"),
         ({"weight": weights.Constant()}, "A constant weight does not vanish on the border"),
         ({"weight": weights.Normal(reach=2.0)}, "reach must not exceed 1.5708"),

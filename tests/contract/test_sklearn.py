@@ -139,7 +139,7 @@ def test_summary_and_repr_are_readable():
     assert len({len(line) for line in lines if line.startswith("─")}) == 1
     (concentration,) = [line for line in lines if line.startswith("concentration")]
     assert concentration.split() == ["concentration", "6", "known"]
-    assert "Normal(power=2.0" in fit.summary()
+    assert "Normal(power=3.0" in fit.summary()
     interval = tmsm.ScoreMatching(MODEL, REGION).fit(X).confidence_interval(0.9)
     low, high = interval.concentration
     assert low < 6 < high

@@ -141,10 +141,12 @@ def test_flat_data_far_from_the_origin_keep_their_digits(shift):
     model, box = tmsm.MultivariateNormal(), tmsm.Box([-1.0, -2.0], [1.0, 1.0])
     Y = np.round(model.sample(4000, box, random_state=0, mean=[0.0, 0.0], covariance=np.eye(2)), 6)
     moved = tmsm.Box([shift - 1.0, shift - 2.0], [shift + 1.0, shift + 1.0])
-    near, far = tmsm.ScoreMatching(model, box).fit(Y), tmsm.ScoreMatching(model, moved).fit(Y + shift)
+    near = tmsm.ScoreMatching(model, box, "componentwise").fit(Y)
+    far = tmsm.ScoreMatching(model, moved, "componentwise").fit(Y + shift)
     stream = tmsm.ScoreMatching(model, moved, far.weight_).partial_fit(Y[:500] + shift).partial_fit(Y[500:] + shift)
     naive, far_naive = tmsm.NaiveMLE(model).fit(Y), tmsm.NaiveMLE(model).fit(Y + shift)
-    for here, there in ((near, far), (near, stream), (naive, far_naive)):
+    combined, far_combined = tmsm.ScoreMatching(model, box).fit(Y), tmsm.ScoreMatching(model, moved).fit(Y + shift)
+    for here, there in ((near, far), (near, stream), (combined, far_combined), (naive, far_naive)):
         np.testing.assert_allclose(there.params_.mean - shift, here.params_.mean, atol=1e-6)
         np.testing.assert_allclose(there.params_.covariance, here.params_.covariance, rtol=1e-6, atol=1e-7)
         for field in ("mean", "covariance"):

@@ -6,7 +6,7 @@ import pytest
 import tmsm
 from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, lives_on, north, weights_for
 from tmsm import weights
-from tmsm.moments import MomentSpec, _BlockTerms, accumulate, residual_squares
+from tmsm.moments import BlockTerms, MomentSpec, accumulate, residual_squares
 from tmsm.rows import Rows
 
 
@@ -80,7 +80,7 @@ def test_rows_features_and_sums_agree(case, weight, model, params):
     np.testing.assert_allclose(
         featured.features.residual_squares(theta), residual_squares(spec, rows, theta), rtol=1e-9, atol=1e-9
     )
-    (residuals,) = rows.map(lambda block: _BlockTerms(spec, block).residuals(theta))
+    (residuals,) = rows.map(lambda block: BlockTerms(spec, block).residuals(theta))
     np.testing.assert_allclose(w @ residuals, plain.A_sum @ theta + plain.b_sum, atol=1e-9)
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from tmsm.misfit import misfit_p_value
 
 import tmsm
 from benchmarks import families
-from tmsm.misfit import misfit_p_value
 from tmsm.rows import Rows
 
 REGION = families.REGION

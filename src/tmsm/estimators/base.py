@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
-from tmsm.arrays import FloatArray
+import numpy as np
+
+from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError
+from tmsm.estimators.diagnostics import extrapolation, mass_outside
 from tmsm.estimators.summary import summary_table
+from tmsm.goodness import Criterion, GoodnessOfFit, information_criterion, over_identification
 from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
+from tmsm.influence import Influence
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
+from tmsm.moments import LogExposure
 from tmsm.regions.base import Region
+from tmsm.resampling import Bootstrap, map_resamples
+from tmsm.rows import Rows
+from tmsm.validation import as_rows, check_count, check_random_state, check_sample_weight
 
 __all__ = ["Estimator", "Fit", "check_model", "check_region", "require_rows"]
+
+# Below it the rows could hardly come from the model, and the status says so.
+_SUSPICIOUS = 1e-6
 
 
 @dataclass(frozen=True)
 class Fit:
     """Everything a fit found; the estimator shows it under names that end in an underscore.
 
-    ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.
+    ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.  ``kept`` are at most
+    65,536 of the rows, by which the estimate can be judged later.
     """
 
     title: str
@@ -33,6 +47,10 @@ class Fit:
     covariance: FloatArray | None
     n_samples: int
     status: str
+    influence: Influence
+    kept: Rows
+    log_exposure: LogExposure | None = None
+    complete: bool = True
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -41,6 +59,7 @@ class Estimator:
 
     model: Any
     _fit: Fit | None = None
+    _goodness: tuple[Fit, GoodnessOfFit | None] | None = None
     _why_not_fitted: str = "call fit first."
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -124,9 +143,88 @@ class Estimator:
     def status_(self) -> str:
         """How the estimate was found and what to be wary of."""
         fit = self._fitted
-        if fit.covariance is None:
-            return fit.status
-        return " ".join([fit.status, *cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)])
+        sentences = [fit.status]
+        if fit.covariance is not None:
+            sentences += cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)
+        sentences += extrapolation(fit.params, fit.kept.region)
+        goodness = self.goodness_of_fit_
+        if goodness is not None and goodness.p_value < _SUSPICIOUS:
+            sentences.append(
+                f"The rows do not look like {type(fit.model).__name__} inside this region "
+                f"(p = {goodness.p_value:.0e}): they may be bimodal, axial or of another shape, or the border may be "
+                "wrong. Compare with a wider family, and look at a map."
+            )
+        return " ".join(sentences)
+
+    @property
+    def goodness_of_fit_(self) -> GoodnessOfFit | None:
+        """Test whether the rows could come from the model: statistic, degrees of freedom, p-value.
+
+        By equations that hold under the model beyond those that the estimate used (over-identification).  It looks
+        at no more than 65,536 of the rows; None where there are too few.
+        """
+        fit = self._fitted
+        if self._goodness is None or self._goodness[0] is not fit:
+            self._goodness = fit, over_identification(fit.model, fit.kept, fit.theta, fit.log_exposure)
+        return self._goodness[1]
+
+    @property
+    def information_criterion_(self) -> float:
+        """J with the plain geodesic weight, corrected for having been fitted to the same rows: lower is better."""
+        return self._criterion().value
+
+    def _criterion(self) -> Criterion:
+        fit = self._fitted
+        return information_criterion(fit.model, fit.kept, fit.theta, fit.influence, fit.log_exposure)
+
+    def bootstrap(
+        self,
+        X: Any,
+        n_resamples: int,
+        random_state: Any = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Bootstrap:
+        """Fit resampled rows, in parallel where it pays, and collect the estimates.
+
+        What the fit took from the data (scales of a weight) stays fixed.
+
+        Parameters
+        ----------
+        X
+            The rows of the fit, shape (n, D).
+        n_resamples
+            How many times; 200 for standard errors, 1,000 for intervals.
+        random_state
+            None, an int or a `numpy.random.Generator`; the result does not depend on ``n_jobs``.
+        sample_weight
+            Weights that were given to the fit.
+        n_jobs
+            Number of processes; by default one for each processor.
+        """
+        fit = self._fitted
+        n_resamples = check_count(n_resamples, "n_resamples", at_least=2)
+        if n_jobs is not None:
+            n_jobs = check_count(n_jobs, "n_jobs")
+        rows = np.asarray(as_rows(X, "X"))
+        weight = check_sample_weight(sample_weight, len(rows))
+        seeds = check_random_state(random_state).integers(2**63, size=n_resamples).tolist()
+        refit = partial(_refit, self._for_resampling(), rows, weight)
+        found = list(map_resamples(refit, seeds, n_jobs))
+        good = [params for params in found if params is not None]
+        if len(good) < 2:
+            raise EstimationError(f"{n_resamples - len(good)} of {n_resamples} resamples carried no estimate.")
+        values = {name: np.array([params[name] for params in good]) for name in fit.params}
+        return Bootstrap(Parameters(**values), fit.params, n_resamples - len(good), fit.model)
+
+    def _for_resampling(self) -> Estimator:
+        """An estimator like this one, with all that came from the data fixed."""
+        return type(self)(**self.get_params())
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Estimate the parameters."""
+        raise NotImplementedError
 
     @property
     def std_errors_(self) -> Parameters:
@@ -164,10 +262,24 @@ class Estimator:
         errors = intervals = None
         if fit.covariance is not None:
             errors, intervals = self.std_errors_, self.confidence_interval()
-        facts = [("rows", f"{fit.n_samples:,}"), *fit.facts, ("status", self.status_)]
+        facts = [("rows", f"{fit.n_samples:,}"), *fit.facts, *self._diagnostics(), ("status", self.status_)]
         if fit.covariance is None:
             facts.append(("std. errors", "not computed"))
         return summary_table(fit.title, fit.model.fields, fit.params, errors, intervals, facts)
+
+    def _diagnostics(self) -> list[tuple[str, str]]:
+        """What to judge the fit by, in words."""
+        fit = self._fitted
+        found = []
+        outside = mass_outside(fit.model, fit.params, fit.kept.region)
+        if outside is not None:
+            found.append(("mass outside", f"{100.0 * outside:.2g} % of the fitted distribution"))
+        goodness = self.goodness_of_fit_
+        if goodness is not None:
+            found.append(
+                ("goodness of fit", f"χ² = {goodness.statistic:.3g} on {goodness.df} df, p = {goodness.p_value:.2g}")
+            )
+        return found
 
 
 def check_model(model: Any) -> Model:
@@ -199,3 +311,12 @@ def require_rows(n: int, constraint: Constraint) -> None:
             f"{n} row{'s' * (n != 1)} cannot determine {constraint.n_free} parameters; "
             "use more rows, or fix what is known."
         )
+
+
+def _refit(estimator: Estimator, X: FloatArray, weight: FloatArray | None, seed: int) -> Parameters | None:
+    """The estimate from rows drawn with replacement; None if they carry none."""
+    chosen = np.random.default_rng(int(seed)).integers(len(X), size=len(X))
+    try:
+        return estimator.fit(X[chosen], sample_weight=None if weight is None else weight[chosen]).params_
+    except EstimationError:
+        return None

@@ -10,6 +10,7 @@ from tmsm.arrays import ArrayLike
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.estimators.base import Estimator, Fit, check_model, require_rows
 from tmsm.inference import inverse_information
+from tmsm.influence import LikelihoodInfluence
 from tmsm.models.base import Model
 from tmsm.moments import sum_statistics
 from tmsm.regions.combinations import Everywhere
@@ -70,15 +71,18 @@ class NaiveMLE(Estimator):
         if sums is None or not sums.weight_sum > 0.0:
             raise EstimationError("sample_weight is zero for every row: there is nothing to fit.")
         theta = model.maximise_likelihood(sums.mean, D)
-        information = model.expectation(theta, D)[1]
+        expected, information = model.expectation(theta, D)
+        per_row = inverse_information(information, constraint.tangent(theta), 1.0)
         self._fit = Fit(
             title=f"NaiveMLE: {self.model!r}",
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),
             theta=theta,
-            covariance=inverse_information(information, constraint.tangent(theta), sums.effective_n),
+            covariance=per_row / sums.effective_n,
             n_samples=len(rows),
+            influence=LikelihoodInfluence(model, expected, per_row),
+            kept=rows.kept(),
             status="The maximum of the likelihood on the whole manifold: truncation is ignored."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
         )

@@ -9,12 +9,17 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.combination import combine
+from tmsm.equations import sum_equations
 from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
-from tmsm.inference import inverse_information, sandwich_covariance
+from tmsm.estimators.diagnostics import weight_shares
+from tmsm.goodness import equation_spec
+from tmsm.inference import inverse_information, moment_influence, sandwich_covariance
+from tmsm.influence import EquationInfluence, Influence, LikelihoodInfluence, MomentInfluence
 from tmsm.likelihood import likelihood_near
-from tmsm.misfit import misfit_caution
 from tmsm.models.base import Model
+from tmsm.models.constraints import Constraint
 from tmsm.moments import (
     MAX_FEATURE_STATISTICS,
     LogExposure,
@@ -30,13 +35,9 @@ from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
 from tmsm.solve import Solution, solve
 from tmsm.validation import check_flag, check_option
-from tmsm.weights import Constant, Distance, Weight, as_weight
+from tmsm.weights import Auto, Combined, Constant, Distance, Weight, as_weight
 
 __all__ = ["ScoreMatching"]
-
-
-# So many rows are kept to see whether they look like the model.
-_LOOK_ROWS = 4096
 
 
 class ScoreMatching(Estimator):
@@ -49,10 +50,10 @@ class ScoreMatching(Estimator):
     region
         Where data could be seen, such as `Cap(center, radius)`.
     weight
-        "auto", "geodesic", "projected", "chordal", "saturating", "normal", "componentwise" or a
-        `tmsm.weights.Weight`.  "auto" takes the best that the region offers: normal-only for caps,
-        hemispheres, balls and half-spaces, componentwise for boxes, saturating for everything else,
-        constant where there is no border.
+        "auto", "geodesic", "projected", "chordal", "saturating", "normal", "componentwise", "combined"
+        or a `tmsm.weights.Weight`.  "auto" takes the best that the region offers: normal-only where the
+        border is smooth (caps, hemispheres, balls, half-spaces, bands), componentwise for boxes,
+        combined for everything else (saturating if the rows are few), constant where there is no border.
     outside
         What to do with rows outside the region: "raise" or "drop" (`n_outside_` counts them).
     log_exposure
@@ -73,7 +74,11 @@ class ScoreMatching(Estimator):
     std_errors_ : Parameters
         Standard errors; `covariance_` is that of θ.
     objective_ : float
-        J(θ̂) = θ̂ᵀAθ̂ + 2bᵀθ̂.
+        J(θ̂) = θ̂ᵀAθ̂ + 2bᵀθ̂; of combined weights (Aθ̂ + b)ᵀ Ω⁻¹ (Aθ̂ + b).
+    goodness_of_fit_ : GoodnessOfFit or None
+        Whether the rows could come from the model: statistic, df, p_value.
+    information_criterion_ : float
+        To compare models by: lower is better.
     weight_ : Weight
         The weight that was used, all its scales fixed.
     moments_ : Moments
@@ -82,8 +87,6 @@ class ScoreMatching(Estimator):
         How the estimate was found and what to be wary of.
     n_samples_, n_outside_ : int
         Rows that were used, and rows outside the region that were dropped.
-    goodness_of_fit_ : None
-        The single weights leave no equation over to test the model with.
 
     Notes
     -----
@@ -105,8 +108,11 @@ class ScoreMatching(Estimator):
     # What was asked for and the sums so far; None outside a stream.
     _stream: tuple[tuple[Any, ...], Moments] | None = None
     _n_outside: int = 0
-    # A few rows to see whether they look like the model; not of weighted tables.
-    _sample: FloatArray | None = None
+    # At most 65,536 rows to judge the estimate by; of a stream those of its first block.
+    _kept: Rows
+    # None where several weights are combined.
+    _moments: Moments | None = None
+    _weight: Weight
 
     def __init__(
         self,
@@ -143,22 +149,18 @@ class ScoreMatching(Estimator):
         -------
         self
         """
-        self._fit, self._stream, self._n_outside, self._sample = None, None, 0, None
+        self._fit, self._stream, self._n_outside = None, None, 0
         self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
-        sample = rows.sample()
+        sample = rows.weighted_sample()
         spec = self._spec(rows, sample)
-        if sample_weight is None:
-            self._sample = sample[:: -(-len(sample) // _LOOK_ROWS)].copy()
-        moments = accumulate(spec, rows)
-        assert moments is not None, "the sample has rows inside"
-        self._n_outside = rows.n_outside
         try:
-            solution = self._solve(moments)
-            squares = residual_squares(spec, rows, solution.theta) if self.standard_errors else None
-            self._publish(moments, solution, squares)
+            if isinstance(spec.weight, Combined):
+                self._fit_combined(spec, spec.weight, rows, sample[0])
+            else:
+                self._fit_single(spec, rows)
             if self.refine is not None:
-                self._refine(sum_statistics(spec.model, rows), sample)
+                self._refine(sum_statistics(spec.model, rows), sample[0])
         except EstimationError:
             if len(rows) > 1 and rows.all_identical():
                 raise EstimationError(
@@ -166,6 +168,27 @@ class ScoreMatching(Estimator):
                 ) from None
             raise
         return self
+
+    def _fit_single(self, spec: MomentSpec, rows: Rows) -> None:
+        moments = accumulate(spec, rows)
+        assert moments is not None, "the sample has rows inside"
+        self._n_outside = rows.n_outside
+        solution = self._solve(moments)
+        squares = residual_squares(spec, rows, solution.theta) if self.standard_errors else None
+        self._publish(moments, solution, squares)
+
+    def _fit_combined(self, spec: MomentSpec, weight: Combined, rows: Rows, sample: FloatArray) -> None:
+        equations = equation_spec(spec.model, rows, sample, weight, spec.log_exposure)
+        sums = sum_equations(equations, rows)
+        assert sums is not None, "the sample has rows inside"
+        self._n_outside = rows.n_outside
+        constraint = self._check_sums(spec.model, sums.n, sums.weight_sum, sums.farthest)
+        found = combine(equations, rows, constraint, sums)
+        self._moments, self._weight, self._objective = None, weight, found.criterion
+        influence = EquationInfluence(equations, found.solution.theta, found.influence)
+        facts = [("equations", f"{found.n_equations} for {constraint.n_free} parameters")]
+        covariance = found.covariance if self.standard_errors else None
+        self._show(spec, found.solution, covariance, sums.n, influence, facts)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the estimate of earlier calls; they are not needed again afterwards.
@@ -246,48 +269,33 @@ class ScoreMatching(Estimator):
         return -moments.objective(fit.theta)
 
     @property
-    def status_(self) -> str:
-        """How the estimate was found and what to be wary of."""
-        caution = self.misfit_caution(self._fitted.theta)
-        return super().status_ if caution is None else f"{super().status_} {caution}"
-
-    def misfit_caution(self, theta: FloatArray) -> str | None:
-        """A sentence if the rows could hardly come from the model at θ, in the form it was computed with."""
-        if self._sample is None:
-            return None
-        return misfit_caution(self._fitted_moments.spec, Rows(self._sample, self.region), theta)
-
-    @property
     def weight_(self) -> Weight:
         """The weight that was used, all its scales fixed."""
-        return self._fitted_moments.spec.weight
+        self._fitted  # noqa: B018  raises before a fit
+        return self._weight
 
     @property
     def objective_(self) -> float:
-        """J(θ̂) = θ̂ᵀAθ̂ + 2bᵀθ̂."""
-        return self._fitted_moments.objective(self._fitted.theta)
+        """J(θ̂) = θ̂ᵀAθ̂ + 2bᵀθ̂; of combined weights (Aθ̂ + b)ᵀ Ω⁻¹ (Aθ̂ + b)."""
+        fit = self._fitted
+        return self._objective if self._moments is None else self._moments.objective(fit.theta)
 
     @property
     def moments_(self) -> Moments:
         """(A, b, n), in the form of the model that ``moments_.spec.model`` names."""
-        return self._fitted_moments
+        self._fitted  # noqa: B018  raises before a fit
+        if self._moments is None:
+            raise InvalidInputError(
+                "Combined weights have no moments to add: their quadratic form depends on all rows. "
+                "Fit with a single weight, such as 'saturating', to add parts of a data set."
+            )
+        return self._moments
 
     @property
     def n_outside_(self) -> int:
         """Number of rows outside the region that were dropped."""
         self._fitted  # noqa: B018  raises before a fit
         return self._n_outside
-
-    @property
-    def _fitted_moments(self) -> Moments:
-        self._fitted  # noqa: B018  raises before a fit
-        return self._moments
-
-    @property
-    def goodness_of_fit_(self) -> None:
-        """None: the single weights give as many equations as parameters."""
-        self._fitted  # noqa: B018  raises before a fit
-        return None
 
     def _asked(self) -> tuple[Any, ...]:
         return self.model, self.region, self.weight, self.log_exposure
@@ -299,25 +307,47 @@ class ScoreMatching(Estimator):
             check_option(self.refine, ["mle"], "refine")
         return Rows(X, self.region, sample_weight, self.outside)
 
-    def _spec(self, rows: Rows, sample: FloatArray) -> MomentSpec:
+    def _for_resampling(self) -> ScoreMatching:
+        return ScoreMatching(**{**self.get_params(), "weight": self.weight_, "standard_errors": False})
+
+    def _spec(
+        self, rows: Rows, weighted: tuple[FloatArray, FloatArray | None], *, streamed: bool = False
+    ) -> MomentSpec:
         """Fix what comes from a sample of the rows: scales of the weight, the origin of a flat model."""
+        sample = weighted[0]
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
+        self._kept = Rows(sample, rows.region, weighted[1])
         self._extent = float(np.ptp(sample, axis=0).max())
         if self._extent > 0.0 and not 1e-100 < self._extent < 1e100:
             raise InvalidInputError(
                 f"The rows extend over {self._extent:.3g}, beyond what can be squared: rescale the columns."
             )
         self.model.check_spread(sample)
-        weight: Weight = as_weight(self.weight).resolve(rows.region, sample)
-        return MomentSpec(self.model.centred(sample), weight, self.log_exposure)
+        model = self.model.centred(sample)
+        return MomentSpec(model, self._resolved_weight(rows, sample, streamed), self.log_exposure)
+
+    def _resolved_weight(self, rows: Rows, sample: FloatArray, streamed: bool) -> Weight:
+        region, weight = rows.region, as_weight(self.weight)
+        n_free = self.model.constraint(region.manifold.embedding_dim).n_free
+        n_rows = rows.effective_number
+        if isinstance(weight, Auto):
+            weight = Auto(combine=weight.combine and not streamed).choose(region, n_free, n_rows)
+        if streamed and isinstance(weight, Combined):
+            raise InvalidInputError(
+                "Combined weights need the rows again and do not work with partial_fit: use fit, or 'saturating'."
+            )
+        resolved = weight.resolve(region, sample)
+        if isinstance(resolved, Combined):
+            return resolved.with_level(region.manifold, n_free, n_rows)
+        return resolved
 
     def _first_moments(self, rows: Rows) -> Moments | None:
         """The moments that a stream starts with, features about a first estimate included."""
-        sample = rows.sample()
-        if len(sample) == 0:
+        sample = rows.weighted_sample()
+        if len(sample[0]) == 0:
             return None
-        spec = self._spec(rows, sample)
+        spec = self._spec(rows, sample, streamed=True)
         p = spec.model.n_statistics(rows.region.manifold.embedding_dim)
         moments = accumulate(spec, rows)
         if moments is None or not self.standard_errors:
@@ -337,26 +367,45 @@ class ScoreMatching(Estimator):
         return accumulate(spec, rows, reference=reference)
 
     def _solve(self, moments: Moments) -> Solution:
-        constraint = moments.spec.model.constraint(self.region.manifold.embedding_dim)
-        require_rows(moments.n, constraint)
-        if not moments.weight_sum > 0.0:
-            raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
-        if moments.farthest <= BORDER_TOLERANCE * self._extent:
-            raise EstimationError(
-                f"All {moments.n} rows lie on the border (farthest: {moments.farthest:.3g} from it), where every "
-                "weight is zero. Check that the region and the rows are in the same coordinates."
-            )
+        constraint = self._check_sums(moments.spec.model, moments.n, moments.weight_sum, moments.farthest)
         return solve(constraint, moments.A, moments.b)
 
+    def _check_sums(self, model: Model, n: int, weight_sum: float, farthest: float) -> Constraint:
+        """Raise where the rows cannot carry an estimate; the set in which θ is sought."""
+        constraint = model.constraint(self.region.manifold.embedding_dim)
+        require_rows(n, constraint)
+        if not weight_sum > 0.0:
+            raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
+        if farthest <= BORDER_TOLERANCE * self._extent:
+            raise EstimationError(
+                f"All {n} rows lie on the border (farthest: {farthest:.3g} from it), where every "
+                "weight is zero. Check that the region and the rows are in the same coordinates."
+            )
+        return constraint
+
     def _publish(self, moments: Moments, solution: Solution, squares: FloatArray | None) -> None:
-        spec, D = moments.spec, self.region.manifold.embedding_dim
+        spec = moments.spec
         covariance = None if squares is None else sandwich_covariance(solution, squares, moments.weight_sum)
+        self._moments, self._weight = moments, spec.weight
+        influence = MomentInfluence(spec, solution.theta, moment_influence(solution))
+        facts = [("objective", f"{moments.objective(solution.theta):.6g}")]
+        self._show(spec, solution, covariance, moments.n, influence, facts)
+
+    def _show(
+        self,
+        spec: MomentSpec,
+        solution: Solution,
+        covariance: FloatArray | None,
+        n: int,
+        influence: Influence,
+        facts: list[tuple[str, str]],
+    ) -> None:
+        D = self.region.manifold.embedding_dim
         params = spec.model.parameters(solution.theta, D)
-        objective = moments.objective(solution.theta)
         facts = [
             ("region", repr(self.region)),
             ("weight", spec.weight.label),
-            ("objective", f"{objective:.6g}"),
+            *facts,
             ("condition of A", f"{solution.condition:.3g}"),
         ]
         if spec.log_exposure is not None:
@@ -370,11 +419,27 @@ class ScoreMatching(Estimator):
             params=params,
             theta=solution.theta,
             covariance=covariance,
-            n_samples=moments.n,
+            n_samples=n,
             status=solution.status,
+            influence=influence,
+            kept=self._kept,
+            log_exposure=spec.log_exposure,
+            complete=self._stream is None,
             facts=tuple(facts),
         )
-        self._moments = moments
+
+    def _diagnostics(self) -> list[tuple[str, str]]:
+        fit, weight = self._fitted, self.weight_
+        single = weight.base if isinstance(weight, Combined) else weight
+        if single is None or isinstance(single, Constant):
+            return super()._diagnostics()
+        share, effective = weight_shares(MomentSpec(fit.model, single), fit.kept)
+        effective *= fit.n_samples / len(fit.kept)
+        return [
+            ("nearest tenth", f"{100.0 * share:.2g} % of the weight on the 10 % of rows nearest to the border"),
+            ("effective rows", f"{effective:,.0f} by that weight"),
+            *super()._diagnostics(),
+        ]
 
     def _refine(self, sums: StatisticSums | None, sample: FloatArray) -> None:
         """One Newton step from the estimate towards the maximum of the likelihood."""
@@ -385,15 +450,15 @@ class ScoreMatching(Estimator):
         likelihood = likelihood_near(model, self.region, fit.theta, sums, sample, self.log_exposure)
         found = newton_step(likelihood, constraint.point(fit.theta), constraint.allows)
         theta = found.point.theta
-        covariance = None
-        if self.standard_errors:
-            variance = 1.0 / sums.effective_n + likelihood.extra_variance
-            covariance = inverse_information(likelihood(theta)[2], constraint.tangent(theta), 1.0 / variance)
+        _, slope, information = likelihood(theta)
+        per_row = inverse_information(information, constraint.tangent(theta), 1.0)
+        variance = 1.0 / sums.effective_n + likelihood.extra_variance
         self._fit = replace(
             fit,
             params=model.parameters(theta, fit.embedding_dim),
             theta=theta,
-            covariance=covariance,
+            covariance=per_row * variance if self.standard_errors else None,
+            influence=LikelihoodInfluence(model, slope + sums.mean, per_row),
             status="Score matching, then one Newton step towards the maximum of the likelihood under truncation."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
             facts=(*fit.facts, ("nodes", likelihood.description)),

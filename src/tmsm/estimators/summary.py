@@ -9,7 +9,7 @@ import numpy as np
 from tmsm.coordinates import xyz_to_lonlat
 from tmsm.models.parameters import Field, Parameters
 
-__all__ = ["summary_table"]
+__all__ = ["plain_table", "summary_table"]
 
 
 def summary_table(
@@ -30,16 +30,22 @@ def summary_table(
             rows.extend(_direction_rows(name, params[field.name], error, interval))
         else:
             rows.extend(_array_rows(name, params[field.name], error, interval))
-    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    table = plain_table(rows)
+    rule = "─" * max(len(line) for line in table.splitlines())
+    label_width = max(len(label) for label, _ in facts)
+    closing = [f"{label.ljust(label_width)}  {_shortened(text)}".rstrip() for label, text in facts]
+    return "\n".join([title, rule, table, rule, *closing])
+
+
+def plain_table(rows: Sequence[Sequence[str]]) -> str:
+    """A heading, a rule and lines; the first column to the left, the others to the right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = [
         "  ".join(cell.rjust(w) if k else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True)))
         for row in rows
     ]
     rule = "─" * max(len(line) for line in lines)
-    label_width = max(len(label) for label, _ in facts)
-    closing = [f"{label.ljust(label_width)}  {_shortened(text)}" for label, text in facts]
-    table = [title, rule, lines[0], rule, *lines[1:], rule, *closing]
-    return "\n".join(line.rstrip() for line in table)
+    return "\n".join(line.rstrip() for line in [lines[0], rule, *lines[1:]])
 
 
 def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[tuple[str, str, str, str]]:

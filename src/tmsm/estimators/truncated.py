@@ -10,6 +10,7 @@ from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.inference import inverse_information
+from tmsm.influence import LikelihoodInfluence
 from tmsm.likelihood import RegionLikelihood, likelihood_near
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint, minimise_over
@@ -19,6 +20,7 @@ from tmsm.quadrature import has_nodes
 from tmsm.regions.base import Region
 from tmsm.rows import Block, Rows
 from tmsm.validation import check_random_state
+from tmsm.weights import Auto
 
 __all__ = ["TruncatedMLE"]
 
@@ -74,9 +76,6 @@ class TruncatedMLE(Estimator):
     True
     """
 
-    # The start, which can tell whether the rows look like the model.
-    _matching: ScoreMatching | None = None
-
     def __init__(
         self,
         model: Model,
@@ -119,13 +118,14 @@ class TruncatedMLE(Estimator):
         require_rows(sums.n, constraint)
         if not self.region.has_border and self.log_exposure is None:
             theta = model.maximise_likelihood(sums.mean, D)
-            covariance = inverse_information(
-                model.expectation(theta, D)[1], constraint.tangent(theta), sums.effective_n
-            )
+            expected, information = model.expectation(theta, D)
+            variance = 1.0 / sums.effective_n
             facts, status = [], "The maximum of the likelihood; nothing was cut off."
             self._likelihood = None
         else:
-            theta, covariance, likelihood = self._maximise(model, constraint, start, sums, rows.sample())
+            theta, likelihood = self._maximise(model, constraint, start, sums, rows.sample())
+            _, slope, information = likelihood(theta)
+            expected, variance = slope + sums.mean, 1.0 / sums.effective_n + likelihood.extra_variance
             facts = [("nodes", likelihood.description)]
             status = "The maximum of the likelihood under truncation."
             self._likelihood = likelihood
@@ -133,15 +133,19 @@ class TruncatedMLE(Estimator):
             status = f"{status} {constraint.describe(theta, True)}"
         if rows.n_outside:
             facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
+        per_row = inverse_information(information, constraint.tangent(theta), 1.0)
         self._fit = Fit(
             title=f"TruncatedMLE: {self.model!r}",
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),
             theta=theta,
-            covariance=covariance,
+            covariance=per_row * variance,
             n_samples=sums.n,
             status=status,
+            influence=LikelihoodInfluence(model, expected, per_row),
+            kept=rows.kept(),
+            log_exposure=self.log_exposure,
             facts=(("region", repr(self.region)), *facts),
         )
         self._log_likelihood = float("nan")
@@ -207,12 +211,6 @@ class TruncatedMLE(Estimator):
         return self._log_likelihood
 
     @property
-    def status_(self) -> str:
-        """How the estimate was found and what to be wary of."""
-        caution = None if self._matching is None else self._matching.misfit_caution(self._fitted.theta)
-        return super().status_ if caution is None else f"{super().status_} {caution}"
-
-    @property
     def n_nodes_(self) -> int:
         """Number of nodes that stand for the region."""
         return len(self._nodes.log_weights)
@@ -232,9 +230,13 @@ class TruncatedMLE(Estimator):
     def _start(self, X: Any, rows: Rows, sample_weight: ArrayLike | None) -> tuple[FloatArray, Model]:
         """θ of score matching, or of the naive likelihood where there is none, and the form of the model."""
         matching = ScoreMatching(
-            self.model, self.region, outside=self.outside, log_exposure=self.log_exposure, standard_errors=False
+            self.model,
+            self.region,
+            Auto(combine=False),
+            outside=self.outside,
+            log_exposure=self.log_exposure,
+            standard_errors=False,
         )
-        self._matching = None
         try:
             fit = matching.fit(X, sample_weight=sample_weight)._fitted
         except EstimationError:
@@ -242,12 +244,11 @@ class TruncatedMLE(Estimator):
             D = self.region.manifold.embedding_dim
             require_rows(len(rows), model.constraint(D))
             return model.maximise_likelihood(_sums(model, rows).mean, D), model
-        self._matching = matching
         return fit.theta, fit.model
 
     def _maximise(
         self, model: Model, constraint: Constraint, theta: FloatArray, sums: StatisticSums, sample: FloatArray
-    ) -> tuple[FloatArray, FloatArray, RegionLikelihood]:
+    ) -> tuple[FloatArray, RegionLikelihood]:
         for _ in range(_MAX_ROUNDS):
             likelihood = likelihood_near(model, self.region, theta, sums, sample, self.log_exposure, self.random_state)
             best = minimise_over(constraint, likelihood, [theta])
@@ -259,10 +260,7 @@ class TruncatedMLE(Estimator):
             before, theta = theta, best.minimum.point.theta
             if likelihood.suits(model, self.region, theta, before, sample):
                 break
-        information = likelihood(theta)[2]
-        variance = 1.0 / sums.effective_n + likelihood.extra_variance
-        covariance = inverse_information(information, constraint.tangent(theta), 1.0 / variance)
-        return theta, covariance, likelihood
+        return theta, likelihood
 
 
 def _sums(model: Model, rows: Rows) -> StatisticSums:

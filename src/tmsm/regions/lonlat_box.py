@@ -108,7 +108,7 @@ class LonLatBox(Region):
         return lon
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        lat, across, northwards = _north(X)
+        lat, _, northwards = _north(X)
         lon = self.longitude_from_middle(X)
         half = np.radians(0.5 * self.width)
         in_lon = np.ones(len(X), dtype=bool) if self.width == 360.0 else np.abs(lon) <= half

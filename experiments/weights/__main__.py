@@ -1,0 +1,51 @@
+"""``python -m experiments.weights [setting …]``: the study behind weight="auto".
+
+Results go to results.csv beside this file; settings that were not asked for keep theirs.
+"""
+
+import csv
+import sys
+from pathlib import Path
+
+from experiments.weights.settings import settings
+from experiments.weights.simulate import simulate
+
+RESULTS = Path(__file__).with_name("results.csv")
+SEEDS = {100: 600, 300: 600, 1_000: 400, 10_000: 200, 100_000: 30}
+
+
+def main(only: list[str]) -> None:
+    for setting in settings():
+        if only and setting.name not in only:
+            continue
+        found = []
+        for n, n_seeds in SEEDS.items():
+            print(f"{setting.name}, n = {n:,}, {n_seeds} seeds", file=sys.stderr, flush=True)
+            for result in simulate(setting, n, range(n_seeds), ("auto", *setting.weights)):
+                found.append({k: f"{v:.5g}" if isinstance(v, float) else str(v) for k, v in result.row().items()})
+                print(
+                    f"{result.setting:<14} {result.n:>7,} {result.weight:<17} {result.efficiency:.3f} "
+                    f"± {result.efficiency_error:.3f}, stated {result.stated:.3f}, bias {result.bias:+.2f} sd, "
+                    f"covers {100 * result.coverage:.1f} %",
+                    flush=True,
+                )
+        write(setting.name, found)
+
+
+def read() -> list[dict[str, str]]:
+    if not RESULTS.is_file():
+        return []
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(setting: str, found: list[dict[str, str]]) -> None:
+    rows = [row for row in read() if row["setting"] != setting] + found
+    with RESULTS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,285 @@
+"""Many equations for one estimate: E[⟨V, ψ⟩ + div V] = 0 for every field V that does not cross the border.
+
+Three kinds of fields are stacked, with g = 1 − exp(−d/s) at some scale s, so that V·ν = 0 on any border:
+
+    statistics   V = W ∇t      the equations of a weight W, at two scales
+    gradients    V = g ∇h      h a polynomial that the model does not have
+    streams      V = J∇(g h)   J a right angle (dimension two): free of divergence, and along the border, where the
+                               other two vanish, it keeps its size
+
+ψ is linear in θ, so all of them together are A θ + b with A of shape (m, p).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tmsm.arrays import FloatArray, weighted_gram
+from tmsm.models.base import Model
+from tmsm.moments import BlockTerms, LogExposure, MomentSpec, exposure_terms
+from tmsm.polynomials import LocalPolynomials
+from tmsm.rows import Block, Rows
+from tmsm.weights import Combined, Constant, EquationPart, Weight
+
+__all__ = [
+    "EquationSpec",
+    "EquationSums",
+    "ResidualSums",
+    "TiltedSums",
+    "equation_residuals",
+    "sum_equations",
+    "sum_residuals",
+    "tilt_equations",
+]
+
+# Tilting factors stay between e^−2 and e^2.
+_MAX_TILT = 2.0
+
+
+@dataclass(frozen=True)
+class EquationSpec:
+    """What turns a row into its m equations: model, resolved weights, coordinates and known exposure."""
+
+    model: Model
+    weight: Combined
+    polynomials: LocalPolynomials
+    log_exposure: LogExposure | None = None
+    has_border: bool = True
+
+    @property
+    def parts(self) -> tuple[EquationPart, ...]:
+        return self.weight.parts(self.polynomials.manifold)
+
+    @property
+    def n_statistics(self) -> int:
+        """Number p of statistics, and of equations in a part of that kind."""
+        return self.model.n_statistics(self.polynomials.manifold.embedding_dim)
+
+    def size(self, part: EquationPart) -> int:
+        """Number of equations in a part."""
+        if part.kind == "statistics":
+            return self.n_statistics
+        return sum(self.polynomials.count(degree) for degree in part.degrees)
+
+    def reduction(self, tangent: FloatArray) -> FloatArray:
+        """The matrix, shape (m', m), that keeps of the statistics' equations those along a tangent (p, k)."""
+        blocks = [tangent.T if part.kind == "statistics" else np.eye(self.size(part)) for part in self.parts]
+        matrix = np.zeros((sum(len(block) for block in blocks), sum(block.shape[1] for block in blocks)))
+        row = column = 0
+        for block in blocks:
+            matrix[row : row + len(block), column : column + block.shape[1]] = block
+            row, column = row + len(block), column + block.shape[1]
+        return matrix
+
+    def weight_of(self, part: EquationPart) -> Weight:
+        """The weight of a part."""
+        return self.weight.weight_of(part) if self.has_border else Constant()
+
+
+@dataclass(frozen=True)
+class EquationSums:
+    """Additive sums over rows of w, w A_i (m, p) and w b_i (m,)."""
+
+    n: int
+    weight_sum: float
+    A_sum: FloatArray
+    b_sum: FloatArray
+    farthest: float
+
+    @property
+    def A(self) -> FloatArray:
+        """Mean of A_i, shape (m, p)."""
+        return self.A_sum / self.weight_sum
+
+    @property
+    def b(self) -> FloatArray:
+        """Mean of b_i, shape (m,)."""
+        return self.b_sum / self.weight_sum
+
+    def __add__(self, other: EquationSums) -> EquationSums:
+        return EquationSums(
+            self.n + other.n,
+            self.weight_sum + other.weight_sum,
+            self.A_sum + other.A_sum,
+            self.b_sum + other.b_sum,
+            max(self.farthest, other.farthest),
+        )
+
+
+@dataclass(frozen=True)
+class ResidualSums:
+    """Sums over rows of w, w², w e, w² e and w² e eᵀ, e_i = A_i θ + b_i."""
+
+    weight_sum: float
+    weight_squares: float
+    total: FloatArray
+    squares_total: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, e: FloatArray, w: FloatArray | None) -> ResidualSums:
+        """The sums of some rows, e of shape (n, m)."""
+        if w is None:
+            total = e.sum(axis=0)
+            return cls(float(len(e)), float(len(e)), total, total, weighted_gram(e, None))
+        return cls(float(w.sum()), float(w @ w), w @ e, w**2 @ e, weighted_gram(e, w**2))
+
+    def __add__(self, other: ResidualSums) -> ResidualSums:
+        return ResidualSums(
+            self.weight_sum + other.weight_sum,
+            self.weight_squares + other.weight_squares,
+            self.total + other.total,
+            self.squares_total + other.squares_total,
+            self.squares + other.squares,
+        )
+
+    @property
+    def mean(self) -> FloatArray:
+        """Weighted mean of e, shape (m,)."""
+        return self.total / self.weight_sum
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance of that mean, Σ w² (e − ē)(e − ē)ᵀ / (Σw)², shape (m, m)."""
+        mean = self.mean
+        cross = np.outer(mean, self.squares_total)
+        spread: FloatArray = self.squares - cross - cross.T + self.weight_squares * np.outer(mean, mean)
+        return spread / self.weight_sum**2
+
+
+@dataclass(frozen=True)
+class TiltedSums:
+    """The residuals of the rows as they are; and Σ w²π e eᵀ and the equations with weights wπ that make them hold."""
+
+    plain: ResidualSums
+    squares: FloatArray
+    equations: EquationSums
+
+    def __add__(self, other: TiltedSums) -> TiltedSums:
+        return TiltedSums(self.plain + other.plain, self.squares + other.squares, self.equations + other.equations)
+
+
+def sum_equations(spec: EquationSpec, rows: Rows) -> EquationSums | None:
+    """One pass: the means of A_i and b_i; None if no row lies inside."""
+    total: EquationSums | None = None
+    for sums in rows.map(lambda block: _block_sums(spec, block)):
+        total = sums if total is None else total + sums
+    return total
+
+
+def sum_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> ResidualSums:
+    """One pass: the mean of e_i = A_i θ + b_i and its covariance."""
+    total: ResidualSums | None = None
+    for sums in rows.map(lambda block: ResidualSums.of(_residuals(spec, block, theta), block.sample_weight)):
+        total = sums if total is None else total + sums
+    assert total is not None
+    return total
+
+
+def tilt_equations(
+    spec: EquationSpec, rows: Rows, theta: FloatArray, mean: FloatArray, multiplier: FloatArray, weight_sum: float
+) -> TiltedSums:
+    """One pass with each row's weight multiplied by exp(−λ·(e_i − ē) w_i / Σw), which pulls the mean of e to zero.
+
+    Sums with such weights are, to the order that matters, not correlated with the mean of e: an estimate that
+    uses them has no bias from its number of equations (Newey and Smith 2004).
+    """
+
+    def block_sums(block: Block) -> TiltedSums:
+        e = _residuals(spec, block, theta)
+        w = np.ones(len(e)) if block.sample_weight is None else block.sample_weight
+        exponents = (e - mean) @ multiplier * (-w / weight_sum)
+        tilt = np.exp(np.clip(exponents, -_MAX_TILT, _MAX_TILT))
+        tilted = replace(block, sample_weight=w * tilt)
+        return TiltedSums(
+            ResidualSums.of(e, block.sample_weight),
+            weighted_gram(e, w**2 * tilt),
+            _block_sums(spec, tilted),
+        )
+
+    total: TiltedSums | None = None
+    for sums in rows.map(block_sums):
+        total = sums if total is None else total + sums
+    assert total is not None
+    return total
+
+
+def equation_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> FloatArray:
+    """e_i = A_i θ + b_i of every row inside the region, shape (n, m): for tables that are short."""
+    return np.concatenate(list(rows.map(lambda block: _residuals(spec, block, theta))))
+
+
+def _terms(spec: EquationSpec, block: Block) -> Sequence[BlockTerms | _PolynomialTerms]:
+    terms: list[BlockTerms | _PolynomialTerms] = []
+    for part in spec.parts:
+        if part.kind == "statistics":
+            terms.append(BlockTerms(MomentSpec(spec.model, spec.weight_of(part), spec.log_exposure), block))
+        else:
+            terms.append(_PolynomialTerms(spec, part, block))
+    return terms
+
+
+def _block_sums(spec: EquationSpec, block: Block) -> EquationSums:
+    terms = _terms(spec, block)
+    n, w = len(block.X), block.sample_weight
+    return EquationSums(
+        n,
+        float(n) if w is None else float(w.sum()),
+        np.concatenate([term.A_sum() for term in terms]),
+        np.concatenate([term.b_sum() for term in terms]),
+        block.farthest,
+    )
+
+
+def _residuals(spec: EquationSpec, block: Block, theta: FloatArray) -> FloatArray:
+    return np.concatenate([term.residuals(theta) for term in _terms(spec, block)], axis=1)
+
+
+class _PolynomialTerms:
+    """The equations of gradients or streams at one block."""
+
+    def __init__(self, spec: EquationSpec, part: EquationPart, block: Block) -> None:
+        self.model = spec.model
+        self.X, self.w = block.X, block.sample_weight
+        self.streams = part.kind == "streams"
+        self.manifold = block.view.region.manifold
+        field = spec.weight_of(part).field(block.view)
+        self.g = np.broadcast_to(np.asarray(field.isotropic), len(self.X))
+        self.g_gradient = field.flux(np.zeros_like(self.X))
+        self.h = spec.polynomials.evaluate(self.X, part.degrees)
+        constant = np.zeros_like(self.h.values)
+        if not self.streams:  # div V = g Δh + ⟨∇g, ∇h⟩
+            constant = self.h.laplacians * self.g[:, None] + self.h.gradient_dot(self.g_gradient)
+        if spec.log_exposure is not None:
+            _, gradient = exposure_terms(spec.log_exposure, self.X)
+            constant += self._along(self.manifold.project_tangent(self.X, gradient))
+        self.constant = constant
+
+    def _along(self, U: FloatArray) -> FloatArray:
+        """⟨V, u⟩ for tangent rows U (n, D), shape (n, m)."""
+        if not self.streams:
+            along: FloatArray = self.h.gradient_dot(U) * self.g[:, None]
+            return along
+        # ⟨J∇(g h), u⟩ = −⟨g ∇h + h ∇g, J u⟩
+        turned = self.manifold.quarter_turn(self.X, U)
+        across = np.einsum("ij,ij->i", self.g_gradient, turned)
+        streams: FloatArray = self.h.gradient_dot(turned) * self.g[:, None] + self.h.values * across[:, None]
+        return -streams
+
+    def residuals(self, theta: FloatArray) -> FloatArray:
+        return self._along(self.model.log_gradient(self.X, theta)) + self.constant
+
+    def A_sum(self) -> FloatArray:
+        p = self.model.n_statistics(self.X.shape[1])
+        columns = [self._sum(self._along(self.model.log_gradient(self.X, e))) for e in np.eye(p)]
+        return np.stack(columns, axis=1)
+
+    def b_sum(self) -> FloatArray:
+        return self._sum(self.constant)
+
+    def _sum(self, rows: FloatArray) -> FloatArray:
+        total: FloatArray = rows.sum(axis=0) if self.w is None else self.w @ rows
+        return total

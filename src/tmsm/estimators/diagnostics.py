@@ -1,0 +1,68 @@
+"""Plain answers about a fit: what lies outside the region, and who holds the weight."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.models.base import Model
+from tmsm.models.parameters import Parameters
+from tmsm.moments import MomentSpec
+from tmsm.regions.base import BorderView, Region
+from tmsm.rows import Rows
+
+__all__ = ["extrapolation", "mass_outside", "weight_shares"]
+
+_DRAWS = 20_000
+_NEAREST = 0.1
+
+
+def mass_outside(model: Model, params: Parameters, region: Region) -> float | None:
+    """Share of the fitted distribution that lies outside the region, by 20,000 draws; None without a sampler."""
+    if not region.has_border:
+        return None
+    try:
+        X = model.draw(_DRAWS, np.random.default_rng(0), **params)
+    except (EstimationError, InvalidInputError):
+        return None
+    return float(np.mean(region.signed_distance(X)[0] <= 0.0))
+
+
+def extrapolation(params: Parameters, region: Region) -> list[str]:
+    """A sentence if the centre of the fitted distribution lies where nothing could be seen."""
+    for name in ("mean_direction", "mean"):
+        if name in params and region.has_border:
+            depth = -float(region.signed_distance(np.asarray(params[name], dtype=np.float64)[None, :])[0][0])
+            if depth > 0.0:
+                unit = f" ({np.degrees(depth):.3g}°)" if name == "mean_direction" else ""
+                return [
+                    f"The {name.replace('_', ' ')} lies outside the region, {depth:.3g}{unit} beyond its border: it is "
+                    "extrapolated and rests on the model's shape. Look at goodness_of_fit_, and compare with a wider "
+                    "family."
+                ]
+    return []
+
+
+def weight_shares(spec: MomentSpec, rows: Rows) -> tuple[float, float]:
+    """Share of the weight tr W held by the tenth of the rows nearest to the border, and the effective number of rows.
+
+    The latter is (Σ tr W)² / Σ (tr W)².
+    """
+    sizes, distances = [], []
+    for trace, d in rows.map(lambda block: _block_sizes(spec, block.view, block.weights())):
+        sizes.append(trace)
+        distances.append(d)
+    size, d = np.concatenate(sizes), np.concatenate(distances)
+    nearest = np.argsort(d)[: max(1, round(_NEAREST * len(d)))]
+    total = float(size.sum())
+    if not total > 0.0:
+        return 0.0, 0.0
+    return float(size[nearest].sum()) / total, total**2 / float(size @ size)
+
+
+def _block_sizes(spec: MomentSpec, view: BorderView, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    field = spec.weight.field(view)
+    trace = np.full(len(view.X), field.isotropic * float(view.region.manifold.dim))
+    for _, c in field.tensor_directions:
+        trace += c
+    return trace * w, view.distance()[0]

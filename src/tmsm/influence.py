@@ -1,0 +1,65 @@
+"""What one row does to an estimate: θ̂ − θ ≈ Σ w_i ψ_i / Σ w_i, to first order."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.equations import EquationSpec, equation_residuals
+from tmsm.models.base import Model
+from tmsm.moments import MomentSpec, row_residuals
+from tmsm.rows import Rows
+
+__all__ = ["EquationInfluence", "Influence", "LikelihoodInfluence", "MomentInfluence"]
+
+
+class Influence(ABC):
+    """The influence function of a fitted estimate."""
+
+    @abstractmethod
+    def of(self, rows: Rows) -> FloatArray:
+        """Influence of every row inside the region, shape (n, p)."""
+
+
+@final
+@dataclass(frozen=True)
+class MomentInfluence(Influence):
+    """Of a single weight: matrix @ (A_i θ̂ + b_i), matrix = −T H⁻¹ Tᵀ of shape (p, p)."""
+
+    spec: MomentSpec
+    theta: FloatArray
+    matrix: FloatArray
+
+    def of(self, rows: Rows) -> FloatArray:
+        return row_residuals(self.spec, rows, self.theta) @ self.matrix.T
+
+
+@final
+@dataclass(frozen=True)
+class EquationInfluence(Influence):
+    """Of stacked equations: matrix @ (A_i θ̂ + b_i), matrix of shape (p, m)."""
+
+    spec: EquationSpec
+    theta: FloatArray
+    matrix: FloatArray
+
+    def of(self, rows: Rows) -> FloatArray:
+        return equation_residuals(self.spec, rows, self.theta) @ self.matrix.T
+
+
+@final
+@dataclass(frozen=True)
+class LikelihoodInfluence(Influence):
+    """Of a likelihood: matrix @ (t(x_i) − E t), matrix = T (Tᵀ I T)⁻¹ Tᵀ of shape (p, p)."""
+
+    model: Model
+    mean: FloatArray
+    matrix: FloatArray
+
+    def of(self, rows: Rows) -> FloatArray:
+        centred = rows.map(lambda block: self.model.statistics(block.X) - self.mean)
+        return np.concatenate(list(centred)) @ self.matrix.T

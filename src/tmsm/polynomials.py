@@ -1,0 +1,83 @@
+"""Polynomials of the data's own coordinates, as functions on a manifold: what equations can be made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from tmsm.arrays import FloatArray, row_dots
+from tmsm.manifolds import Manifold
+
+__all__ = ["LocalPolynomials", "PolynomialValues"]
+
+
+@dataclass(frozen=True)
+class PolynomialValues:
+    """m functions at n rows: values (n, m), tangent gradients (m arrays (n, D)) and Laplacians (n, m)."""
+
+    values: FloatArray
+    gradients: tuple[FloatArray, ...]
+    laplacians: FloatArray
+
+    def gradient_dot(self, V: FloatArray) -> FloatArray:
+        """⟨∇s, v⟩ for tangent rows V (n, D), shape (n, m)."""
+        return np.stack([row_dots(gradient, V) for gradient in self.gradients], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPolynomials:
+    """Monomials of u_j = axes_j · (x − center), restricted to a manifold.
+
+    Attributes
+    ----------
+    manifold
+        Where they live.
+    center
+        Shape (D,).
+    axes
+        Shape (dim, D): principal directions of the data, divided by their spread, so that the u_j are of order one.
+    """
+
+    manifold: Manifold
+    center: FloatArray
+    axes: FloatArray
+
+    @classmethod
+    def of(cls, manifold: Manifold, X: FloatArray) -> LocalPolynomials:
+        """The coordinates that suit rows like X, shape (n, D)."""
+        center = X.mean(axis=0)
+        away = X - center
+        values, vectors = np.linalg.eigh(away.T @ away / len(X))
+        k = manifold.dim
+        spread = np.sqrt(max(float(values[-k:].mean()), 1e-300))
+        return cls(manifold, center, vectors[:, : -k - 1 : -1].T / spread)
+
+    def count(self, degree: int) -> int:
+        """Number of monomials of a degree."""
+        return sum(1 for _ in combinations_with_replacement(range(len(self.axes)), degree))
+
+    def evaluate(self, X: FloatArray, degrees: tuple[int, ...]) -> PolynomialValues:
+        """All monomials of these degrees at the rows of X (n, D), by the product rule."""
+        coordinates = (X - self.center) @ self.axes.T
+        laplacians = self.manifold.coordinate_laplacian(X) @ self.axes.T
+        slopes = [self.manifold.project_tangent(X, np.broadcast_to(axis, X.shape)) for axis in self.axes]
+        one = (np.ones(len(X)), np.zeros_like(X), np.zeros(len(X)))
+        known: dict[tuple[int, ...], tuple[FloatArray, FloatArray, FloatArray]] = {(): one}
+        found = []
+        for degree in range(max(degrees) + 1):
+            for key in combinations_with_replacement(range(len(self.axes)), degree):
+                if key:
+                    value, gradient, laplacian = known[key[:-1]]
+                    j = key[-1]
+                    u, slope, bend = coordinates[:, j], slopes[j], laplacians[:, j]
+                    known[key] = (
+                        value * u,
+                        gradient * u[:, None] + slope * value[:, None],
+                        laplacian * u + value * bend + 2.0 * row_dots(gradient, slope),
+                    )
+                if degree in degrees:
+                    found.append(known[key])
+        values, gradients, bends = zip(*found, strict=True)
+        return PolynomialValues(np.stack(values, axis=1), gradients, np.stack(bends, axis=1))

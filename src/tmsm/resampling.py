@@ -1,0 +1,140 @@
+"""The bootstrap: fits to resampled rows, side by side, with a progress bar when they take long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.inference import check_level
+from tmsm.models.base import Model
+from tmsm.models.parameters import Parameters
+
+__all__ = ["Bootstrap", "map_resamples", "with_progress"]
+
+_PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Estimates from resampled rows.
+
+    Attributes
+    ----------
+    params
+        The same fields as `params_`, each with a first axis of length n_resamples.
+    estimate
+        `params_` of the rows themselves.
+    n_failed
+        Resamples that carried no estimate; they are left out.
+    """
+
+    params: Parameters
+    estimate: Parameters
+    n_failed: int
+    model: Model
+
+    def __len__(self) -> int:
+        return len(self.params[self.model.fields[0].name])
+
+    def __repr__(self) -> str:
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        return f"<Bootstrap of {type(self.model).__name__}: {len(self)} resamples{failed}>"
+
+    @property
+    def std_errors(self) -> Parameters:
+        """Spread of the resampled estimates; of a direction the root mean square of its angle, in radians."""
+        errors: dict[str, Any] = {}
+        for field in self.model.fields:
+            values = self.params[field.name]
+            if field.kind == "direction":
+                offsets = self._offsets(field.name)
+                errors[field.name] = float(np.sqrt(np.mean(np.einsum("ij,ij->i", offsets, offsets))))
+            else:
+                spread = np.std(values, axis=0, ddof=1)
+                errors[field.name] = float(spread) if np.ndim(spread) == 0 else spread
+        return Parameters(**errors)
+
+    def confidence_interval(self, level: float = 0.95) -> Parameters:
+        """Quantiles of the resampled estimates as (low, high); for a direction the half-axes of an ellipse.
+
+        Parameters
+        ----------
+        level
+            Confidence level between 0 and 1.
+        """
+        level = check_level(level)
+        tail = 0.5 * (1.0 - level)
+        intervals: dict[str, Any] = {}
+        for field in self.model.fields:
+            values = self.params[field.name]
+            if field.kind == "direction":
+                offsets = self._offsets(field.name)
+                spread = offsets.T @ offsets / len(offsets)
+                axes, vectors = np.linalg.eigh(spread)
+                axes, vectors = np.maximum(axes[:0:-1], 1e-300), vectors[:, :0:-1]
+                # The ellipse of this shape that holds so many of the resampled directions.
+                radius = np.quantile(np.einsum("ij,j->i", (offsets @ vectors) ** 2, 1.0 / axes), level)
+                intervals[field.name] = np.sqrt(axes * radius)
+            else:
+                low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
+                intervals[field.name] = (low, high) if np.ndim(low) else (float(low), float(high))
+        return Parameters(**intervals)
+
+    def _offsets(self, name: str) -> FloatArray:
+        """Tangent vectors from the estimate to the resampled directions, of the length of the angle, (B, D)."""
+        center, values = np.asarray(self.estimate[name]), np.asarray(self.params[name])
+        if name != "mean_direction":  # an axis has no sign
+            values = values * np.where(values @ center < 0.0, -1.0, 1.0)[:, None]
+        cosine = values @ center
+        across = values - np.outer(cosine, center)
+        sine = np.linalg.norm(across, axis=1)
+        offsets: FloatArray = across * (np.arctan2(sine, cosine) / np.maximum(sine, 1e-300))[:, None]
+        return offsets
+
+
+def map_resamples(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) -> Iterator[Any]:
+    """refit(seed) for every seed, in order: here while that is quick, else by processes of their own."""
+    return with_progress(_map(refit, seeds, n_jobs), len(seeds), "bootstrap")
+
+
+def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) -> Iterator[Any]:
+    start = time.monotonic()
+    done = 0
+    for seed in seeds:
+        yield refit(seed)
+        done += 1
+        spent = time.monotonic() - start
+        # Starting processes takes a second or so.
+        if n_jobs != 1 and spent > 0.3 and spent / done * (len(seeds) - done) > _PATIENCE:
+            break
+    if done < len(seeds):
+        from joblib import Parallel, delayed
+
+        workers = Parallel(n_jobs=n_jobs or -1, return_as="generator", batch_size="auto")
+        yield from workers(delayed(refit)(seed) for seed in seeds[done:])
+
+
+def with_progress(items: Iterable[Any], total: int, description: str) -> Iterator[Any]:
+    """Pass items on; if two seconds are not enough for them, show a bar on standard error from then on."""
+    start, bar, done = time.monotonic(), None, 0
+    try:
+        for item in items:
+            yield item
+            done += 1
+            if bar is None and time.monotonic() - start > _PATIENCE:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = Progress(console=Console(stderr=True), transient=True)
+                task = bar.add_task(description, total=total)
+                bar.start()
+            if bar is not None:
+                bar.update(task, completed=done)
+    finally:
+        if bar is not None:
+            bar.stop()
