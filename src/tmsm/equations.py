@@ -45,13 +45,10 @@ class EquationSpec:
 
     model: Model
     weight: Combined
+    parts: tuple[EquationPart, ...]
     polynomials: LocalPolynomials
     log_exposure: LogExposure | None = None
     has_border: bool = True
-
-    @property
-    def parts(self) -> tuple[EquationPart, ...]:
-        return self.weight.parts(self.polynomials.manifold)
 
     @property
     def n_statistics(self) -> int:
@@ -63,6 +60,10 @@ class EquationSpec:
         if part.kind == "statistics":
             return self.n_statistics
         return sum(self.polynomials.count(degree) for degree in part.degrees)
+
+    def n_equations(self, n_free: int) -> int:
+        """How many are left for a family with so many free parameters."""
+        return sum(n_free if part.kind == "statistics" else self.size(part) for part in self.parts)
 
     def reduction(self, tangent: FloatArray) -> FloatArray:
         """The matrix, shape (m', m), that keeps of the statistics' equations those along a tangent (p, k)."""

@@ -8,26 +8,32 @@ is the over-identification test of Sargan and Hansen; any other estimate may be 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from tmsm.arrays import FloatArray
 from tmsm.combination import independent_equations
-from tmsm.equations import EquationSpec, sum_equations, sum_residuals
+from tmsm.equations import EquationSpec, equation_residuals, sum_equations
 from tmsm.errors import EstimationError
 from tmsm.influence import Influence
 from tmsm.models.base import Model
 from tmsm.moments import LogExposure, MomentSpec, row_residuals
 from tmsm.polynomials import LocalPolynomials
 from tmsm.rows import Rows
-from tmsm.weights import Combined, Constant, Distance
+from tmsm.weights import Combined, Constant, Distance, EquationPart, Saturating
 
-__all__ = ["Criterion", "GoodnessOfFit", "equation_spec", "information_criterion", "over_identification"]
+__all__ = ["Criterion", "GoodnessOfFit", "information_criterion", "over_identification"]
 
-# The test's size needs more rows for each squared equation than the estimate does, and three levels are enough.
+# Two scales for what the model has, one for shapes that it does not have, and fields along the border if there are rows
+# for them.
+_PARTS = (
+    EquationPart("statistics", member=0),
+    EquationPart("statistics", member=1),
+    EquationPart("gradients", 1.5, (2,)),
+)
+_MORE_PARTS = (EquationPart("streams", 1.5, (0, 1, 2)),)
 _ROWS_PER_SQUARE = 40
-_MAX_LEVEL = 3
 _MIN_ROWS_PER_EQUATION = 8
 
 
@@ -39,59 +45,54 @@ class GoodnessOfFit(NamedTuple):
     p_value: float
 
 
-def equation_spec(
-    model: Model, rows: Rows, sample: FloatArray, weight: Combined, log_exposure: LogExposure | None
-) -> EquationSpec:
-    """The equations of a combined weight whose scale and level are fixed, for rows like the sample's."""
-    manifold = rows.region.manifold
-    polynomials = LocalPolynomials.of(manifold, sample)
-    return EquationSpec(model, weight, polynomials, log_exposure, rows.region.has_border)
-
-
 def over_identification(
     model: Model, rows: Rows, theta: FloatArray, log_exposure: LogExposure | None = None
 ) -> GoodnessOfFit | None:
     """Test the model at an estimate θ; None where there are too few rows, or no equation to spare."""
-    from scipy.special import chdtrc
+    from scipy.special import fdtrc
 
-    region = rows.region
+    region, sample = rows.region, rows.sample()
     constraint = model.constraint(region.manifold.embedding_dim)
+    weight = Combined(scale=1.0)
     if region.has_border:
-        sample = rows.sample()
         try:
-            weight = Combined().resolve(region, sample)
+            # Scalar weights: the other kinds are more accurate, and have heavier tails.
+            weight = cast(Combined, Combined(base=Saturating()).resolve(region, sample))
         except EstimationError:  # more than half of the rows on the border
             return None
-        assert isinstance(weight, Combined)
-        weight = weight.with_level(region.manifold, constraint.n_free, len(rows), _ROWS_PER_SQUARE)
-        weight = replace(weight, level=min(weight.level or 1, _MAX_LEVEL))
-    else:
-        sample, weight = rows.sample(), Combined(_MAX_LEVEL, scale=1.0)
-    spec = equation_spec(model, rows, sample, weight, log_exposure)
+    spec = EquationSpec(
+        model, weight, _PARTS, LocalPolynomials.of(region.manifold, sample), log_exposure, region.has_border
+    )
+    if region.manifold.has_quarter_turn:
+        wider = replace(spec, parts=_PARTS + _MORE_PARTS)
+        if rows.effective_number >= _ROWS_PER_SQUARE * wider.n_equations(constraint.n_free) ** 2:
+            spec = wider
     sums = sum_equations(spec, rows)
-    if sums is None:
-        return None
     tangent = constraint.tangent(theta)
     reduction = spec.reduction(tangent)
-    if sums.n < _MIN_ROWS_PER_EQUATION * len(reduction):
+    if sums is None or rows.effective_number < _MIN_ROWS_PER_EQUATION * len(reduction):
         return None
-    residuals = sum_residuals(spec, rows, theta)
-    covariance = reduction @ residuals.covariance @ reduction.T
-    kept = independent_equations(covariance)
-    covariance = covariance[np.ix_(kept, kept)]
-    mean, slope = (reduction @ residuals.mean)[kept], (reduction @ sums.A @ tangent)[kept]
-    # In units of each equation's spread: combinations N with N A T = 0 do not feel an error of θ along the family.
-    scale = 1.0 / np.sqrt(np.diag(covariance))
+    residuals = equation_residuals(spec, rows, theta) @ reduction.T
+    w = rows.relative_weights()
+    kept = independent_equations(np.cov(residuals.T, aweights=w).reshape(len(reduction), len(reduction)))
     df = len(kept) - constraint.n_free
     if df < 1:
         return None
-    slope = slope * scale[:, None]
+    # In units of each equation's spread: combinations N with N A T = 0 do not feel an error of θ along the family.
+    residuals = residuals[:, kept]
+    spread = residuals.std(axis=0)
+    slope = (reduction @ sums.A @ tangent)[kept] / spread[:, None]
     slope /= np.linalg.norm(slope, axis=0)
-    free = np.linalg.svd(slope.T)[2][constraint.n_free :]
-    spread = free @ (covariance * np.outer(scale, scale)) @ free.T
-    values = free @ (mean * scale)
-    statistic = float(values @ np.linalg.solve(spread, values))
-    return GoodnessOfFit(statistic, df, float(chdtrc(df, statistic)))
+    values = (residuals / spread) @ np.linalg.svd(slope.T)[2][constraint.n_free :].T
+    mean = w @ values
+    parts = (values - mean) * w[:, None]
+    # Each row's part as if it had not been in the covariance: few rows next to the border may carry much of it.
+    leverage = np.einsum("ij,ij->i", parts, np.linalg.solve(parts.T @ parts, parts.T).T)
+    parts /= np.maximum(1.0 - leverage, 0.1)[:, None]
+    statistic = float(mean @ np.linalg.solve(parts.T @ parts, mean))
+    # Hotelling: the covariance is estimated from so many rows.
+    n = rows.effective_number
+    return GoodnessOfFit(statistic, df, float(fdtrc(df, n - df, statistic * (n - df) / (df * (n - 1.0)))))
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,6 @@ def information_criterion(
     spec = MomentSpec(model, Distance("geodesic") if rows.region.has_border else Constant(), log_exposure)
     e = row_residuals(spec, rows, theta)
     values = (e + row_residuals(spec, rows, np.zeros_like(theta))) @ theta
-    w = np.concatenate(list(rows.map(lambda block: block.weights())))
-    w = w / w.sum()
+    w = rows.relative_weights()
     optimism = -2.0 * float(w**2 @ np.einsum("ij,ij->i", e, influence.of(rows)))
     return Criterion(float(w @ values) + optimism, optimism, values)

@@ -86,6 +86,12 @@ class Rows:
         squares = float(self._weight @ self._weight)
         return float(self._weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
+    def relative_weights(self) -> FloatArray:
+        """Sample weights of the rows inside the region, with sum one, shape (n,)."""
+        w: FloatArray = np.concatenate(list(self.map(Block.weights)))
+        w /= w.sum()
+        return w
+
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """Apply a function to every block that has rows inside, in order."""
         size = max(1024, _BLOCK_NUMBERS // self._X.shape[1])

@@ -10,11 +10,10 @@ import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.combination import combine
-from tmsm.equations import sum_equations
+from tmsm.equations import EquationSpec, sum_equations
 from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
 from tmsm.estimators.diagnostics import weight_shares
-from tmsm.goodness import equation_spec
 from tmsm.inference import inverse_information, moment_influence, sandwich_covariance
 from tmsm.influence import EquationInfluence, Influence, LikelihoodInfluence, MomentInfluence
 from tmsm.likelihood import likelihood_near
@@ -31,6 +30,7 @@ from tmsm.moments import (
     sum_statistics,
 )
 from tmsm.newton import newton_step
+from tmsm.polynomials import LocalPolynomials
 from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
 from tmsm.solve import Solution, solve
@@ -178,7 +178,9 @@ class ScoreMatching(Estimator):
         self._publish(moments, solution, squares)
 
     def _fit_combined(self, spec: MomentSpec, weight: Combined, rows: Rows, sample: FloatArray) -> None:
-        equations = equation_spec(spec.model, rows, sample, weight, spec.log_exposure)
+        manifold = rows.region.manifold
+        polynomials = LocalPolynomials.of(manifold, sample)
+        equations = EquationSpec(spec.model, weight, weight.parts(manifold), polynomials, spec.log_exposure)
         sums = sum_equations(equations, rows)
         assert sums is not None, "the sample has rows inside"
         self._n_outside = rows.n_outside
