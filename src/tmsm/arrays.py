@@ -14,6 +14,7 @@ __all__ = [
     "ArrayLike",
     "BoolArray",
     "FloatArray",
+    "IntArray",
     "row_dots",
     "row_norms",
     "safe_divide",
@@ -23,6 +24,7 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.intp]
 
 # Below this many columns p(p+1)/2 vector dot products beat one thin matrix product:
 # BLAS pads a 3-column product to its kernel width (measured: 12 ms against 55 ms for 10^7 rows).

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import BoolArray, FloatArray
 from tmsm.equations import EquationSpec, EquationSums, sum_residuals, tilt_equations
 from tmsm.errors import EstimationError
 from tmsm.models.constraints import Constraint
 from tmsm.rows import Rows
 from tmsm.solve import Solution, solve, solve_near
 
-__all__ = ["Combination", "combine", "independent_equations", "inverse_covariance"]
+__all__ = ["Combination", "combine", "independent_equations"]
 
-# Of the covariance's unit diagonal: keeps equations that nearly depend on each other from cancelling.
+# Each part's own covariance is made so much larger: keeps parts that nearly depend on each other from cancelling, and
+# does not depend on the coordinates or units in which a part is written.
 _RIDGE = 1e-3
 # An equation is left out if the ones before it explain all but this share of its variance.
 _INDEPENDENT = 1e-6
@@ -63,27 +64,22 @@ def combine(spec: EquationSpec, rows: Rows, constraint: Constraint, sums: Equati
     reduction = spec.reduction(constraint.tangent(first.theta))
     residuals = sum_residuals(spec, rows, first.theta)
     kept = independent_equations(reduction @ residuals.covariance @ reduction.T)
-    reduction = reduction[kept]
+    reduction, part = reduction[kept], spec.part_numbers(constraint.n_free)[kept]
     if len(kept) < constraint.n_free:
         raise EstimationError("The rows determine fewer equations than there are parameters: use more distinct rows.")
     A, b = reduction @ sums.A, reduction @ sums.b
 
-    def quadratic(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        weights = inverse_covariance(reduction @ covariance @ reduction.T) / _effective(residuals.weight_squares, sums)
-        return A.T @ weights @ A, A.T @ weights @ b
+    def weigh(covariance: FloatArray) -> FloatArray:
+        return _inverse(reduction @ covariance @ reduction.T, part[:, None] == part[None, :])
 
-    near = solve_near(constraint, *quadratic(residuals.covariance), first.theta)
-    mean = A @ near.theta + b
-    multiplier = inverse_covariance(reduction @ residuals.covariance @ reduction.T) @ mean
+    effective = sums.weight_sum**2 / residuals.weight_squares
+    weights = weigh(residuals.covariance)
+    near = solve_near(constraint, A.T @ weights @ A / effective, A.T @ weights @ b / effective, first.theta)
+    multiplier = weights @ (A @ near.theta + b)
     tilted = tilt_equations(
-        spec,
-        rows,
-        near.theta,
-        sums.A @ near.theta + sums.b,
-        reduction.T @ multiplier,
-        sums.weight_sum,
+        spec, rows, near.theta, sums.A @ near.theta + sums.b, reduction.T @ multiplier, sums.weight_sum
     )
-    weights = inverse_covariance(reduction @ tilted.squares @ reduction.T)
+    weights = weigh(tilted.squares)
     L = (reduction @ tilted.equations.A).T @ weights
     theta = near.theta
     if not constraint.on_border(theta):
@@ -93,7 +89,6 @@ def combine(spec: EquationSpec, rows: Rows, constraint: Constraint, sums: Equati
     influence = -tangent @ _solve_scaled(tangent.T @ L @ A @ tangent, tangent.T @ L)
     spread = influence @ covariance @ influence.T
     mean = A @ theta + b
-    effective = _effective(residuals.weight_squares, sums)
     return Combination(
         Solution(
             theta, near.tangent, near.curvature, near.condition, f"Several weights, combined. {near.status}".strip()
@@ -104,11 +99,6 @@ def combine(spec: EquationSpec, rows: Rows, constraint: Constraint, sums: Equati
         len(kept),
         sums,
     )
-
-
-def _effective(weight_squares: float, sums: EquationSums) -> float:
-    """(Σw)²/Σw², the number of equally weighted rows that are worth as much."""
-    return sums.weight_sum**2 / weight_squares
 
 
 def _root(constraint: Constraint, theta: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatArray:
@@ -146,11 +136,11 @@ def independent_equations(covariance: FloatArray) -> list[int]:
     return kept
 
 
-def inverse_covariance(covariance: FloatArray) -> FloatArray:
-    """Inverse after a thousandth was added to the diagonal of the correlation."""
+def _inverse(covariance: FloatArray, same_part: BoolArray) -> FloatArray:
+    """Inverse after a thousandth was added to the blocks of equations that belong to the same part."""
     scale = _unit_scale(covariance)
     correlation = covariance * np.outer(scale, scale)
-    inverse = np.linalg.inv(correlation + _RIDGE * np.eye(len(correlation)))
+    inverse: FloatArray = np.linalg.inv(correlation * (1.0 + _RIDGE * same_part))
     return inverse * np.outer(scale, scale)
 
 

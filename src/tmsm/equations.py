@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, weighted_gram
+from tmsm.arrays import FloatArray, IntArray, weighted_gram
 from tmsm.models.base import Model
 from tmsm.moments import BlockTerms, LogExposure, MomentSpec, exposure_terms
 from tmsm.polynomials import LocalPolynomials
@@ -63,7 +63,12 @@ class EquationSpec:
 
     def n_equations(self, n_free: int) -> int:
         """How many are left for a family with so many free parameters."""
-        return sum(n_free if part.kind == "statistics" else self.size(part) for part in self.parts)
+        return len(self.part_numbers(n_free))
+
+    def part_numbers(self, n_free: int) -> IntArray:
+        """Which part each of those equations belongs to, shape (m',)."""
+        sizes = [n_free if part.kind == "statistics" else self.size(part) for part in self.parts]
+        return np.repeat(np.arange(len(sizes)), sizes)
 
     def reduction(self, tangent: FloatArray) -> FloatArray:
         """The matrix, shape (m', m), that keeps of the statistics' equations those along a tangent (p, k)."""

@@ -17,6 +17,8 @@ from tmsm.models.parameters import Parameters
 __all__ = ["Bootstrap", "map_resamples", "with_progress"]
 
 _PATIENCE = 2.0
+# So many seconds are watched before it is known how long all will take.
+_WARM_UP = 0.3
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) 
         done += 1
         spent = time.monotonic() - start
         # Starting processes takes a second or so.
-        if n_jobs != 1 and spent > 0.3 and spent / done * (len(seeds) - done) > _PATIENCE:
+        if n_jobs != 1 and spent > _WARM_UP and spent / done * (len(seeds) - done) > _PATIENCE:
             break
     if done < len(seeds):
         from joblib import Parallel, delayed

@@ -1,0 +1,170 @@
+"""Combined weights: unbiased, more accurate than one weight, with intervals that cover; and what auto chooses."""
+
+import numpy as np
+import pytest
+
+import tmsm
+from tests.registry import star
+from tmsm import weights
+
+ROUGH = tmsm.SphericalPolygon([star(60, 1)])
+# Straight edges with corners, and a mean beside an edge.
+OCTANT = tmsm.SphericalPolygon([np.eye(3)])
+BESIDE = {"mean_direction": np.array([7.0, 7.0, 1.0]) / np.sqrt(99.0), "concentration": 12.0}
+MISES = {"mean_direction": tmsm.lonlat_to_xyz(25.0, 10.0), "concentration": 12.0}
+KENT = {
+    "mean_direction": [1.0, 0, 0], "major_axis": [0, 0.6, 0.8], "minor_axis": [0, -0.8, 0.6],
+    "concentration": 12.0, "ovalness": 3.0,
+}  # fmt: skip
+
+
+def simulate(model, region, params, weight, n, seeds):
+    """Standardised errors of θ along the family, (seeds, k), and squared errors."""
+    theta = model.natural_parameters(**params)
+    tangent = model.constraint(region.manifold.embedding_dim).tangent(theta)
+    estimator = tmsm.ScoreMatching(model, region, weight)
+    z, squares = [], []
+    for seed in seeds:
+        fit = estimator.fit(model.sample(n, region, random_state=seed, **params))
+        error = tangent.T @ (fit.natural_params_ - theta)
+        z.append(error / np.sqrt(np.diag(tangent.T @ fit.covariance_ @ tangent)))
+        squares.append(error @ error)
+    return np.array(z), np.array(squares)
+
+
+CASES = {
+    "von Mises–Fisher": (tmsm.VonMisesFisher(), ROUGH, MISES),
+    "κ known": (tmsm.VonMisesFisher(12.0), ROUGH, MISES),
+    "Kent": (tmsm.Kent(), ROUGH, KENT),
+    "normal": (
+        tmsm.MultivariateNormal(),
+        tmsm.Polygon([[-1.5, -1.5], [2.5, -1], [2, 2.5], [0.5, 1.5], [-1.5, 2.5]]),
+        {"mean": [0.3, 0.2], "covariance": [[1.0, 0.3], [0.3, 0.8]]},
+    ),
+    "Σ known": (tmsm.MultivariateNormal(np.eye(3)), tmsm.Box([-1, -1, 0], [1, 2, 3]), {"mean": [0.5, 0, 0]}),
+    "lens on S4": (
+        tmsm.VonMisesFisher(),
+        tmsm.Cap(np.eye(5)[0], 1.2) & tmsm.Cap(np.eye(5)[1], 1.2),
+        {"mean_direction": np.eye(5)[0], "concentration": 5.0},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_estimates_are_unbiased_and_intervals_cover(case):
+    model, region, params = CASES[case]
+    seeds = 120
+    z, _ = simulate(model, region, params, "combined", 2000, range(seeds))
+    covered = np.abs(z) < 1.96
+    # Of k correlated parameters: take the standard error of one.
+    assert abs(covered.mean() - 0.95) < 4 * np.sqrt(0.05 * 0.95 / seeds)
+    assert np.abs(z.mean(axis=0)).max() < 4.5 / np.sqrt(seeds)
+
+
+def test_more_accurate_than_one_weight():
+    model = tmsm.VonMisesFisher()
+    single = simulate(model, OCTANT, BESIDE, "saturating", 4000, range(60))[1]
+    combined = simulate(model, OCTANT, BESIDE, "combined", 4000, range(60))[1]
+    assert combined.mean() < 0.85 * single.mean()
+
+
+def test_fields_along_the_border_are_worth_having():
+    """From level 1 to 3 the stated variance falls: the border's tangent directions carry information."""
+    model = tmsm.VonMisesFisher()
+    X = model.sample(20_000, OCTANT, random_state=0, **BESIDE)
+    variances = [
+        np.trace(tmsm.ScoreMatching(model, OCTANT, weights.Combined(level)).fit(X).covariance_)
+        for level in (1, 2, 3, 4)
+    ]
+    assert (np.diff(variances) < 0.0).all()
+    assert variances[3] < 0.85 * variances[0]
+
+
+def test_the_correction_takes_bias_away():
+    """Negative control: without the tilted sums the estimate of κ is biased by its many equations."""
+    from tmsm import combination
+
+    model, plain, tilted = tmsm.VonMisesFisher(), [], []
+    estimator = tmsm.ScoreMatching(model, ROUGH, weights.Combined(3))
+    original = combination.tilt_equations
+
+    def untilted(spec, rows, theta, mean, multiplier, weight_sum):
+        return original(spec, rows, theta, mean, 0.0 * multiplier, weight_sum)
+
+    for seed in range(150):
+        X = model.sample(1000, ROUGH, random_state=seed, **MISES)
+        tilted.append(estimator.fit(X).params_.concentration)
+        combination.tilt_equations = untilted
+        try:
+            plain.append(estimator.fit(X).params_.concentration)
+        finally:
+            combination.tilt_equations = original
+    bias = [abs(np.mean(found) - 12.0) for found in (tilted, plain)]
+    assert bias[0] < 0.7 * bias[1]
+
+
+def test_common_factor_of_sample_weights_does_not_matter():
+    model = tmsm.VonMisesFisher()
+    X = model.sample(1500, ROUGH, random_state=1, **MISES)
+    w = np.random.default_rng(0).random(1500)
+    one, other = (tmsm.ScoreMatching(model, ROUGH, "combined").fit(X, sample_weight=c * w) for c in (1.0, 1e-3))
+    np.testing.assert_allclose(one.natural_params_, other.natural_params_, rtol=1e-8)
+    np.testing.assert_allclose(one.covariance_, other.covariance_, rtol=1e-7)
+    zero = np.r_[w, np.zeros(50)]
+    more = np.vstack([X, X[:50]])
+    same = tmsm.ScoreMatching(model, ROUGH, one.weight_).fit(more, sample_weight=zero)
+    np.testing.assert_allclose(same.natural_params_, one.natural_params_, rtol=1e-6)
+
+
+def test_rotating_everything_rotates_the_estimate():
+    model = tmsm.VonMisesFisher()
+    X = model.sample(3000, ROUGH, random_state=2, **MISES)
+    R = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    R *= np.linalg.det(R)
+    turned = tmsm.SphericalPolygon([star(60, 1) @ R.T])
+    one = tmsm.ScoreMatching(model, ROUGH, "combined").fit(X)
+    other = tmsm.ScoreMatching(model, turned, "combined").fit(X @ R.T)
+    np.testing.assert_allclose(other.natural_params_, R @ one.natural_params_, rtol=1e-6)
+    np.testing.assert_allclose(other.covariance_, R @ one.covariance_ @ R.T, atol=1e-6 * np.trace(one.covariance_))
+
+
+def test_choice_follows_region_and_number_of_rows():
+    model = tmsm.VonMisesFisher()
+
+    def choice(region, n, params=MISES):
+        return tmsm.ScoreMatching(model, region).fit(model.sample(n, region, random_state=0, **params)).weight_
+
+    assert choice(ROUGH, 200) == weights.Saturating(choice(ROUGH, 200).scale)
+    assert [choice(ROUGH, n).level for n in (500, 1000, 3000, 8000, 20_000)] == [1, 2, 3, 4, 5]
+    assert isinstance(choice(tmsm.LonLatBox(-30, -20, 40, 50), 200), weights.Componentwise)
+    assert isinstance(choice(tmsm.LonLatBox(-30, -20, 40, 50), 2000).base, weights.Componentwise)
+    assert isinstance(choice(tmsm.LonLatBox(-180, -20, 180, 50), 2000).base, weights.Componentwise)
+    for smooth in (tmsm.Cap([1.0, 0, 0], 0.7), tmsm.LonLatBox(-180, -20, 180, 90)):
+        assert isinstance(choice(smooth, 2000), weights.Normal)
+    outside = ~tmsm.Ball([0.0, 0.0], 1.0)
+    normal = tmsm.MultivariateNormal(np.eye(2))
+    X = normal.sample(500, outside, random_state=0, mean=[0.5, 0.5])
+    assert isinstance(tmsm.ScoreMatching(normal, outside).fit(X).weight_, weights.Normal)
+
+
+def test_objective_is_the_criterion_and_there_are_no_moments_to_add():
+    model = tmsm.VonMisesFisher()
+    X = model.sample(2000, ROUGH, random_state=0, **MISES)
+    fit = tmsm.ScoreMatching(model, ROUGH, "combined").fit(X)
+    assert 0.0 < fit.objective_ < 30 / 2000  # a χ² of six degrees of freedom over n
+    with pytest.raises(ValueError, match="no moments to add"):
+        _ = fit.moments_
+    with pytest.raises(ValueError, match="do not work with partial_fit"):
+        tmsm.ScoreMatching(model, ROUGH, "combined").partial_fit(X)
+    assert isinstance(tmsm.ScoreMatching(model, ROUGH).partial_fit(X).weight_, weights.Saturating)
+
+
+def test_refined_from_combined_is_the_likelihood():
+    model = tmsm.VonMisesFisher()
+    X = model.sample(2000, ROUGH, random_state=0, **MISES)
+    exact = tmsm.TruncatedMLE(model, ROUGH).fit(X)
+    refined = tmsm.ScoreMatching(model, ROUGH, "combined", refine="mle").fit(X)
+    np.testing.assert_allclose(
+        refined.params_.concentration, exact.params_.concentration, atol=0.2 * exact.std_errors_.concentration
+    )
+    assert refined.std_errors_.concentration == pytest.approx(exact.std_errors_.concentration, rel=0.05)

@@ -1,0 +1,175 @@
+"""The bootstrap agrees with the formula, and fits of the same rows are put in the right order."""
+
+import numpy as np
+import pytest
+
+import tmsm
+from benchmarks import families
+
+REGION = families.REGION
+MISES = {"mean_direction": [0, -1.0, 0], "concentration": 6.0}
+RESAMPLES = 400
+# Standard error of a standard deviation from so many resamples, and what second order adds at n = 1,000.
+TOLERANCE = 4 / np.sqrt(2 * RESAMPLES) + 0.05
+
+
+def rows(model, params, region=REGION, n=1000, seed=0):
+    return model.sample(n, region, random_state=seed, **params)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION),
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION, "geodesic"),
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION, "combined"),
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(6.0), REGION),
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION, refine="mle"),
+        tmsm.TruncatedMLE(tmsm.VonMisesFisher(), REGION),
+    ],
+    ids=repr,
+)
+def test_bootstrap_agrees_with_the_formula(estimator):
+    X = rows(tmsm.VonMisesFisher(), MISES)
+    fit = estimator.fit(X)
+    bootstrap = fit.bootstrap(X, RESAMPLES, random_state=1)
+    assert bootstrap.n_failed == 0
+    assert len(bootstrap) == RESAMPLES
+    assert bootstrap.params.mean_direction.shape == (RESAMPLES, 3)
+    for name in fit.params_:
+        assert bootstrap.std_errors[name] == pytest.approx(fit.std_errors_[name], rel=TOLERANCE, abs=1e-12), name
+    formula, found = fit.confidence_interval(), bootstrap.confidence_interval()
+    np.testing.assert_allclose(found.mean_direction, formula.mean_direction, rtol=0.25)
+    if fit.std_errors_.concentration > 0:
+        margin = 0.6 * fit.std_errors_.concentration
+        np.testing.assert_allclose(found.concentration, formula.concentration, atol=margin)
+
+
+def test_bootstrap_of_kent_and_of_a_normal():
+    X = rows(tmsm.Kent(), families.TRUTH, n=3000)
+    fit = tmsm.ScoreMatching(tmsm.Kent(), REGION).fit(X)
+    bootstrap = fit.bootstrap(X, 100, random_state=0, n_jobs=1)
+    for name in fit.params_:
+        assert bootstrap.std_errors[name] == pytest.approx(fit.std_errors_[name], rel=0.4), name
+    box = tmsm.Box([-2.0, -1.5], [1.5, 2.0])
+    model = tmsm.MultivariateNormal()
+    Y = rows(model, {"mean": [0, 0.0], "covariance": np.eye(2)}, box, 3000)
+    fit = tmsm.ScoreMatching(model, box).fit(Y)
+    bootstrap = fit.bootstrap(Y, 200, random_state=0)
+    assert bootstrap.params.covariance.shape == (200, 2, 2)
+    np.testing.assert_allclose(bootstrap.std_errors.covariance, fit.std_errors_.covariance, rtol=0.35)
+
+
+def test_bootstrap_is_repeatable_whoever_does_it():
+    X = rows(tmsm.VonMisesFisher(), MISES, n=200)
+    fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X)
+    one = fit.bootstrap(X, 20, random_state=3, n_jobs=1).params
+    assert fit.bootstrap(X, 20, random_state=3).params == one
+    assert fit.bootstrap(X, 20, random_state=4).params != one
+    assert "20 resamples" in repr(fit.bootstrap(X, 20, random_state=3))
+
+
+def test_processes_give_what_one_gives(monkeypatch):
+    from tmsm import resampling
+
+    X = rows(tmsm.VonMisesFisher(), MISES, n=200)
+    fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X)
+    one = fit.bootstrap(X, 30, random_state=3, n_jobs=1).params
+    monkeypatch.setattr(resampling, "_PATIENCE", -1.0)  # nothing is quick enough to be done here, and bars are shown
+    monkeypatch.setattr(resampling, "_WARM_UP", 0.0)
+    assert fit.bootstrap(X, 30, random_state=3, n_jobs=2).params == one
+
+
+def test_resamples_that_fail_are_counted():
+    X = np.vstack([rows(tmsm.VonMisesFisher(), MISES, n=4)])
+    fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X)
+    assert fit.bootstrap(X, 50, random_state=0).n_failed > 0
+    with pytest.raises(ValueError, match="n_resamples must be at least 2"):
+        fit.bootstrap(X, 1)
+
+
+def test_comparison_finds_the_family():
+    """Kent's rows: Kent first, von Mises–Fisher far behind; and von Mises–Fisher's: nobody far ahead of it."""
+    models = [tmsm.VonMisesFisher(), tmsm.Kent(), tmsm.FisherBingham(), tmsm.Bingham()]
+
+    def table(X):
+        return tmsm.compare([tmsm.ScoreMatching(model, REGION).fit(X) for model in models])
+
+    truth = {**families.TRUTH, "ovalness": 4.0}
+    found = table(rows(tmsm.Kent(), truth, n=3000))
+    by_name = {row.name.split()[1].split("(")[0]: row for row in found}
+    assert by_name["Kent"].difference < 2 * max(by_name["Kent"].std_error, 1e-3)
+    assert by_name["VonMisesFisher"].difference > 3 * by_name["VonMisesFisher"].std_error
+    assert by_name["VonMisesFisher"].p_value < 1e-3 < by_name["Kent"].p_value
+    assert found[0].difference == 0.0
+    assert "above the best" in str(found)
+    assert len(str(found).splitlines()) == 6
+
+    first = [table(rows(tmsm.VonMisesFisher(), MISES, n=1000, seed=seed))[0].n_parameters for seed in range(40)]
+    # Without the correction for optimism the largest family would always win.
+    assert np.mean(np.array(first) == 3) > 0.5
+
+
+def test_optimism_is_what_new_rows_cost():
+    """The criterion estimates J on new rows; J on the rows of the fit is too low by the optimism."""
+    model, n = tmsm.FisherBingham(), 300
+    found, fresh, apparent = [], [], []
+    new = rows(model, {"linear": [0, -6.0, 0], "quadratic": np.zeros((3, 3))}, n=100_000, seed=10**6)
+    for seed in range(150):
+        X = rows(tmsm.VonMisesFisher(), MISES, n=n, seed=seed)
+        fit = tmsm.ScoreMatching(model, REGION).fit(X)
+        found.append(fit.information_criterion_)
+        apparent.append(-fit.score(X))
+        fresh.append(-fit.score(new))
+    found, fresh, apparent = map(np.array, (found, fresh, apparent))
+    error = np.std(found - fresh) / np.sqrt(len(found))
+    assert abs(np.mean(found - fresh)) < 4 * error
+    assert np.mean(apparent - fresh) < -4 * error  # negative control
+
+
+@pytest.mark.parametrize(
+    ("fits", "message"),
+    [
+        (lambda X: [], "at least one"),
+        (lambda X: ["fit"], "fitted estimators"),
+        (
+            lambda X: [
+                tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X),
+                tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X[:90]),
+            ],
+            "different rows",
+        ),
+        (
+            lambda X: [
+                tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X),
+                tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(X),
+            ],
+            "different regions",
+        ),
+        (lambda X: [tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).partial_fit(X)], "partial_fit"),
+    ],
+)
+def test_comparison_says_what_it_needs(fits, message):
+    X = rows(tmsm.VonMisesFisher(), MISES, n=100)
+    with pytest.raises((ValueError, TypeError), match=message):
+        tmsm.compare(fits(X))
+
+
+def test_diagnostics_in_the_summary():
+    model = tmsm.VonMisesFisher()
+    beyond = {"mean_direction": tmsm.colatlon_to_xyz(np.pi / 2 - 0.3, np.pi), "concentration": 6.0}
+    X = rows(model, beyond, n=2000)
+    fit = tmsm.ScoreMatching(model, REGION, "geodesic").fit(X)
+    text = fit.summary()
+    for label in ("weight", "nearest tenth", "effective rows", "condition of A", "mass outside", "goodness of fit"):
+        assert f"\n{label}" in text
+    assert "lies outside the region" in text
+    assert "is extrapolated" in text
+    share = float(text.split("mass outside")[1].split("%")[0])
+    exact = 100 * (1 - np.exp(model.log_mass(REGION, **fit.params_).value))
+    assert abs(share - exact) < 2
+    inside = rows(model, {**beyond, "mean_direction": [-1.0, 0, 0]})
+    assert "extrapolated" not in tmsm.ScoreMatching(model, REGION).fit(inside).summary()
+    # g = d: the nearest tenth have nearly no weight, and effective rows are (Σ d)²/Σ d².
+    d, _ = REGION.border_distance(X)
+    assert f"{(d.sum() ** 2 / (d @ d)):,.0f} by that weight" in text
