@@ -20,7 +20,7 @@ import numpy as np
 from tmsm.arrays import FloatArray, IntArray, weighted_gram
 from tmsm.models.base import Model
 from tmsm.moments import BlockTerms, LogExposure, MomentSpec, exposure_terms
-from tmsm.polynomials import LocalPolynomials
+from tmsm.polynomials import LocalPolynomials, PolynomialValues
 from tmsm.rows import Block, Rows
 from tmsm.weights import Combined, Constant, EquationPart, Weight
 
@@ -220,11 +220,14 @@ def equation_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> Flo
 
 def _terms(spec: EquationSpec, block: Block) -> Sequence[BlockTerms | _PolynomialTerms]:
     terms: list[BlockTerms | _PolynomialTerms] = []
+    degree = max((max(part.degrees) for part in spec.parts if part.degrees), default=None)
+    polynomials = None if degree is None else spec.polynomials.evaluate(block.X, degree)
     for part in spec.parts:
         if part.kind == "statistics":
             terms.append(BlockTerms(MomentSpec(spec.model, spec.weight_of(part), spec.log_exposure), block))
         else:
-            terms.append(_PolynomialTerms(spec, part, block))
+            assert polynomials is not None
+            terms.append(_PolynomialTerms(spec, part, block, polynomials.of_degrees(part.degrees)))
     return terms
 
 
@@ -247,7 +250,7 @@ def _residuals(spec: EquationSpec, block: Block, theta: FloatArray) -> FloatArra
 class _PolynomialTerms:
     """The equations of gradients or streams at one block."""
 
-    def __init__(self, spec: EquationSpec, part: EquationPart, block: Block) -> None:
+    def __init__(self, spec: EquationSpec, part: EquationPart, block: Block, h: PolynomialValues) -> None:
         self.model = spec.model
         self.X, self.w = block.X, block.sample_weight
         self.streams = part.kind == "streams"
@@ -255,7 +258,7 @@ class _PolynomialTerms:
         field = spec.weight_of(part).field(block.view)
         self.g = np.broadcast_to(np.asarray(field.isotropic), len(self.X))
         self.g_gradient = field.flux(np.zeros_like(self.X))
-        self.h = spec.polynomials.evaluate(self.X, part.degrees)
+        self.h = h
         constant = np.zeros_like(self.h.values)
         if not self.streams:  # div V = g Δh + ⟨∇g, ∇h⟩
             constant = self.h.laplacians * self.g[:, None] + self.h.gradient_dot(self.g_gradient)

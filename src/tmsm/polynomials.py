@@ -15,11 +15,22 @@ __all__ = ["LocalPolynomials", "PolynomialValues"]
 
 @dataclass(frozen=True)
 class PolynomialValues:
-    """m functions at n rows: values (n, m), tangent gradients (m arrays (n, D)) and Laplacians (n, m)."""
+    """m functions at n rows: their degrees, values (n, m), tangent gradients (m arrays (n, D)) and Laplacians (n, m)."""
 
+    degrees: tuple[int, ...]
     values: FloatArray
     gradients: tuple[FloatArray, ...]
     laplacians: FloatArray
+
+    def of_degrees(self, degrees: tuple[int, ...]) -> PolynomialValues:
+        """Those of some degrees."""
+        chosen = [k for k, degree in enumerate(self.degrees) if degree in degrees]
+        return PolynomialValues(
+            tuple(self.degrees[k] for k in chosen),
+            self.values[:, chosen],
+            tuple(self.gradients[k] for k in chosen),
+            self.laplacians[:, chosen],
+        )
 
     def gradient_dot(self, V: FloatArray) -> FloatArray:
         """⟨∇s, v⟩ for tangent rows V (n, D), shape (n, m)."""
@@ -58,26 +69,23 @@ class LocalPolynomials:
         """Number of monomials of a degree."""
         return sum(1 for _ in combinations_with_replacement(range(len(self.axes)), degree))
 
-    def evaluate(self, X: FloatArray, degrees: tuple[int, ...]) -> PolynomialValues:
-        """All monomials of these degrees at the rows of X (n, D), by the product rule."""
+    def evaluate(self, X: FloatArray, degree: int) -> PolynomialValues:
+        """All monomials up to a degree at the rows of X (n, D), by the product rule."""
         coordinates = (X - self.center) @ self.axes.T
         laplacians = self.manifold.coordinate_laplacian(X) @ self.axes.T
         slopes = [self.manifold.project_tangent(X, np.broadcast_to(axis, X.shape)) for axis in self.axes]
         one = (np.ones(len(X)), np.zeros_like(X), np.zeros(len(X)))
         known: dict[tuple[int, ...], tuple[FloatArray, FloatArray, FloatArray]] = {(): one}
-        found = []
-        for degree in range(max(degrees) + 1):
-            for key in combinations_with_replacement(range(len(self.axes)), degree):
-                if key:
-                    value, gradient, laplacian = known[key[:-1]]
-                    j = key[-1]
-                    u, slope, bend = coordinates[:, j], slopes[j], laplacians[:, j]
-                    known[key] = (
-                        value * u,
-                        gradient * u[:, None] + slope * value[:, None],
-                        laplacian * u + value * bend + 2.0 * row_dots(gradient, slope),
-                    )
-                if degree in degrees:
-                    found.append(known[key])
-        values, gradients, bends = zip(*found, strict=True)
-        return PolynomialValues(np.stack(values, axis=1), gradients, np.stack(bends, axis=1))
+        for size in range(1, degree + 1):
+            for key in combinations_with_replacement(range(len(self.axes)), size):
+                value, gradient, laplacian = known[key[:-1]]
+                j = key[-1]
+                u, slope, bend = coordinates[:, j], slopes[j], laplacians[:, j]
+                known[key] = (
+                    value * u,
+                    gradient * u[:, None] + slope * value[:, None],
+                    laplacian * u + value * bend + 2.0 * row_dots(gradient, slope),
+                )
+        values, gradients, bends = zip(*known.values(), strict=True)
+        degrees = tuple(len(key) for key in known)
+        return PolynomialValues(degrees, np.stack(values, axis=1), gradients, np.stack(bends, axis=1))

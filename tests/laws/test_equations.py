@@ -47,16 +47,16 @@ def test_polynomials_agree_with_finite_differences(region):
     X = inside_points(region, 30)
     V = random_tangents(manifold, X)
     polynomials = LocalPolynomials.of(manifold, X)
-    here = polynomials.evaluate(X, (0, 1, 2, 3))
+    here = polynomials.evaluate(X, 3)
     assert here.values.shape[1] == sum(polynomials.count(degree) for degree in range(4))
-    ahead, behind = (polynomials.evaluate(walk(manifold, X, V, s), (0, 1, 2, 3)).values for s in (h, -h))
+    ahead, behind = (polynomials.evaluate(walk(manifold, X, V, s), 3).values for s in (h, -h))
     np.testing.assert_allclose(here.gradient_dot(V), (ahead - behind) / (2 * h), atol=1e-5)
     total = np.zeros_like(here.values)
     for k, x in enumerate(X):
         basis = np.linalg.svd(x[None, :])[2][1:] if isinstance(manifold, tmsm.Sphere) else np.eye(manifold.dim)
         for e in basis:
             ends = walk(manifold, np.array([x, x]), np.array([e, e]), np.array([h, -h]))
-            total[k] += (polynomials.evaluate(ends, (0, 1, 2, 3)).values - here.values[k]).sum(axis=0) / h**2
+            total[k] += (polynomials.evaluate(ends, 3).values - here.values[k]).sum(axis=0) / h**2
     np.testing.assert_allclose(here.laplacians, total, atol=1e-4 * (1 + np.abs(total).max()))
 
 
