@@ -1,11 +1,13 @@
-"""``python -m benchmarks``: every figure with its limit, in one run."""
+"""``python -m benchmarks [part …]``: every figure with its limit, in one run; or some parts of it."""
 
 import sys
 
 import numpy as np
 
 import tmsm
-from benchmarks import borders, families, hemisphere, speed, united_states
+from benchmarks import borders, checks, families, hemisphere, speed, united_states
+from experiments.weights.settings import settings
+from experiments.weights.simulate import EXACT, simulate
 
 ROWS = 10_000_000
 
@@ -146,9 +148,66 @@ def run_families():
     report("1,000,000 von Mises–Fisher rows", families.sample_seconds(), "s", (0, 0.5))
 
 
+def run_weights():
+    places = {setting.name: setting for setting in settings()}
+
+    def results(name, n, n_seeds, weights, exact=None):
+        note(f"{name}, n = {n:,}, {n_seeds} seeds")
+        return {result.weight: result for result in simulate(places[name], n, range(n_seeds), weights, exact)}
+
+    print("\nThe default weight against the exact likelihood: von Mises–Fisher, κ = 6, 600 seeds")
+    for name in ("hemisphere", "cap"):
+        for n in (100, 300, 1000, 3000):
+            found = results(name, n, 600, ["auto"])
+            ours, exact = found["auto"], found[EXACT]
+            report(f"{name}, n = {n:,}: RMSE of κ over its", ours.size_rmse / exact.size_rmse, "times", (0, 1.04))
+            report("… of μ", ours.direction_rmse / exact.direction_rmse, "times", (0, 1.04))
+            report("… bias of κ", 100 * ours.relative_bias, "%", (-100, 100 * abs(exact.relative_bias) + 2))
+    print("\nThe default weight against the Cramér–Rao bound")
+    for name, n, n_seeds in (("S4", 2000, 400), ("S9", 2000, 400), *((f"box in R{d}", 2000, 600) for d in (2, 3, 5))):
+        result = results(name, n, n_seeds, ["auto"], exact=False)["auto"]
+        report(f"{name}, n = {n:,} (± {result.efficiency_error:.3f})", result.efficiency, "", (0.97, np.inf))
+        report("… by its stated covariance", result.stated, "", (0.97, np.inf))
+    singles = ("geodesic", "saturating", "projected")
+    for name in (name for name in places if name.startswith("US")):
+        found = results(name, 10_000, 100, ["combined", *singles])
+        best = max(found[weight].stated for weight in singles)
+        report(f"{name}, n = 10,000: combined, share of the bound", found["combined"].stated, "", (best, np.inf))
+        refined = results(name, 10_000, 60, ["refined"])["refined"]
+        report("… and one step from it, against the exact likelihood", refined.efficiency, "", (0.95, np.inf))
+
+
+def run_checks():
+    print("\nTests of the model at 5 %, hemisphere")
+    mises, kent, oval = checks.MISES, checks.KENT, checks.OVAL
+    fitted = tmsm.VonMisesFisher()
+    note("simulating the size of the over-identification test, 1,000 seeds each")
+    for n in (500, 1000):
+        for label, truth in (("von Mises–Fisher", mises), ("Kent", kent)):
+            size = checks.rejections(truth, truth[0], n, 1000, stein=False)
+            report(f"over-identification, {label}, n = {n:,}: rejects when right", 100 * size, "%", (4, 7))
+    note("simulating the size of the Stein test, 1,000 seeds")
+    size = checks.rejections(mises, fitted, 500, 1000, stein=True)
+    report("Stein test, von Mises–Fisher, n = 500: rejects when right", 100 * size, "%", (3.5, 6.5))
+    note("simulating power, 60 seeds each")
+    closer = tmsm.Cap([-1.0, 0, 0], np.pi / 2 - 0.15)
+    for label, stein in (("over-identification", False), ("Stein test", True)):
+        for wrong, options in (
+            ("Kent(10, 4) as von Mises–Fisher", {"truth": oval}),
+            ("border 0.15 rad too far out", {"truth": mises, "seen": closer}),
+            ("10 % uniform rows", {"truth": mises, "noise": 0.1}),
+        ):
+            power = checks.rejections(fitted=fitted, n=1000, n_seeds=60, stein=stein, **options)
+            report(f"{label}, n = 1,000: {wrong}", 100 * power, "%", (95, 100))
+    report("Stein test of 10,000 rows, memory", checks.stein_memory() / 1e6, "MB", (0, 1000))
+    note("simulating coverage of Kent's intervals, 1,000 seeds each")
+    for n, weight, limit in ((500, "combined", (91, 97)), (1000, "auto", (93, 97))):
+        for name, share in zip(("κ", "β", "the mean direction"), checks.kent_coverage(n, 1000, weight), strict=True):
+            report(f"Kent, {weight}, n = {n:,}: 95 % region of {name} covers", 100 * share, "%", limit)
+
+
 if __name__ == "__main__":
-    run_speed()
-    run_families()
-    run_borders()
-    run_united_states()
-    run_accuracy()
+    chosen = sys.argv[1:]
+    for name, run in list(globals().items()):
+        if name.startswith("run_") and (not chosen or name.removeprefix("run_") in chosen):
+            run()

@@ -3,14 +3,12 @@
 Results go to results.csv beside this file; settings that were not asked for keep theirs.
 """
 
-import csv
 import sys
-from pathlib import Path
 
+from experiments.weights.results import write
 from experiments.weights.settings import settings
 from experiments.weights.simulate import simulate
 
-RESULTS = Path(__file__).with_name("results.csv")
 SEEDS = {100: 600, 300: 600, 1_000: 400, 10_000: 200, 100_000: 30}
 
 
@@ -30,21 +28,6 @@ def main(only: list[str]) -> None:
                     flush=True,
                 )
         write(setting.name, found)
-
-
-def read() -> list[dict[str, str]]:
-    if not RESULTS.is_file():
-        return []
-    with RESULTS.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def write(setting: str, found: list[dict[str, str]]) -> None:
-    rows = [row for row in read() if row["setting"] != setting] + found
-    with RESULTS.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -48,10 +48,12 @@ class Result:
 
 
 def simulate(setting: Setting, n: int, seeds, weights=None, exact=None):
-    """Results of every weight, and of the exact likelihood where it is in reach."""
-    estimators = {
-        weight: tmsm.ScoreMatching(setting.model, setting.region, weight) for weight in weights or setting.weights
-    }
+    """Results of every weight, and of the exact likelihood where it is in reach; "refined" is one step to it."""
+    estimators = {}
+    for weight in weights or setting.weights:
+        refine = "mle" if weight == "refined" else None
+        one = tmsm.ScoreMatching(setting.model, setting.region, "auto" if refine else weight, refine=refine)
+        estimators[weight] = one
     if setting.exact if exact is None else exact:
         estimators[EXACT] = tmsm.TruncatedMLE(setting.model, setting.region)
     found = {name: [] for name in estimators}

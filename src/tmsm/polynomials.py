@@ -15,7 +15,7 @@ __all__ = ["LocalPolynomials", "PolynomialValues"]
 
 @dataclass(frozen=True)
 class PolynomialValues:
-    """m functions at n rows: their degrees, values (n, m), tangent gradients (m arrays (n, D)) and Laplacians (n, m)."""
+    """m functions at n rows: degrees, values (n, m), tangent gradients (m arrays (n, D)) and Laplacians (n, m)."""
 
     degrees: tuple[int, ...]
     values: FloatArray

@@ -1,0 +1,22 @@
+"""The recorded results, one row for each setting, number of rows and weight."""
+
+import csv
+from pathlib import Path
+
+RESULTS = Path(__file__).with_name("results.csv")
+
+
+def read() -> list[dict[str, str]]:
+    if not RESULTS.is_file():
+        return []
+    with RESULTS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(setting: str, found: list[dict[str, str]]) -> None:
+    """Put the results of a setting in the place of earlier ones."""
+    rows = [row for row in read() if row["setting"] != setting] + found
+    with RESULTS.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
