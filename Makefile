@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench figures clean
+.PHONY: help demo test check format bench study figures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,11 @@ format: $(READY)  ## Put every file into the project's format
 
 bench: $(READY)  ## Measure speed, memory and accuracy as ratios, in one run
 	@$(BIN)/python -m benchmarks
+
+study: $(READY)  ## Run the study of weights anew (an hour); its tables go to docs/weights.md
+	$(BIN)/python -m experiments.weights
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	$(BIN)/python -m experiments.weights.report
 
 figures: $(READY)  ## Draw the pictures of the documentation anew (BORDER=file.geojson for the map)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'

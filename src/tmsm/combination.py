@@ -76,8 +76,12 @@ def combine(spec: EquationSpec, rows: Rows, constraint: Constraint, sums: Equati
     weights = weigh(residuals.covariance)
     near = solve_near(constraint, A.T @ weights @ A / effective, A.T @ weights @ b / effective, first.theta)
     multiplier = weights @ (A @ near.theta + b)
+    # Leverage in the space of the influences, which has as many dimensions as parameters.
+    to_influence = constraint.tangent(near.theta).T @ A.T @ weights @ reduction
+    gram = to_influence @ residuals.covariance @ to_influence.T
+    metric = to_influence.T @ _solve_scaled(gram, to_influence)
     tilted = tilt_equations(
-        spec, rows, near.theta, sums.A @ near.theta + sums.b, reduction.T @ multiplier, sums.weight_sum
+        spec, rows, near.theta, sums.A @ near.theta + sums.b, reduction.T @ multiplier, metric, sums.weight_sum
     )
     weights = weigh(tilted.squares)
     L = (reduction @ tilted.equations.A).T @ weights
@@ -85,7 +89,7 @@ def combine(spec: EquationSpec, rows: Rows, constraint: Constraint, sums: Equati
     if not constraint.on_border(theta):
         theta = _root(constraint, theta, L @ A, L @ b)
     tangent = constraint.tangent(theta)
-    covariance = reduction @ tilted.plain.covariance @ reduction.T
+    covariance = reduction @ tilted.plain @ reduction.T / sums.weight_sum**2
     influence = -tangent @ _solve_scaled(tangent.T @ L @ A @ tangent, tangent.T @ L)
     spread = influence @ covariance @ influence.T
     mean = A @ theta + b

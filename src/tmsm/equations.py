@@ -158,9 +158,13 @@ class ResidualSums:
 
 @dataclass(frozen=True)
 class TiltedSums:
-    """The residuals of the rows as they are; and Σ w²π e eᵀ and the equations with weights wπ that make them hold."""
+    """Sums over rows with and without a tilt π that makes the equations hold.
 
-    plain: ResidualSums
+    ``plain`` is Σ w² (e − ē)(e − ē)ᵀ / (1 − h)², with each row's leverage h taken out; ``squares`` is Σ w²π e eᵀ, and
+    ``equations`` are those with weights wπ.
+    """
+
+    plain: FloatArray
     squares: FloatArray
     equations: EquationSums
 
@@ -186,24 +190,32 @@ def sum_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> Residual
 
 
 def tilt_equations(
-    spec: EquationSpec, rows: Rows, theta: FloatArray, mean: FloatArray, multiplier: FloatArray, weight_sum: float
+    spec: EquationSpec,
+    rows: Rows,
+    theta: FloatArray,
+    mean: FloatArray,
+    multiplier: FloatArray,
+    metric: FloatArray,
+    weight_sum: float,
 ) -> TiltedSums:
     """One pass with each row's weight multiplied by exp(−λ·(e_i − ē) w_i / Σw), which pulls the mean of e to zero.
 
     Sums with such weights are, to the order that matters, not correlated with the mean of e: an estimate that
-    uses them has no bias from its number of equations (Newey and Smith 2004).
+    uses them has no bias from its number of equations (Newey and Smith 2004).  A row's leverage on the estimate is
+    (e_i − ē)ᵀ M (e_i − ē) w_i² / (Σw)², with a metric M of shape (m, m).
     """
 
     def block_sums(block: Block) -> TiltedSums:
         e = _residuals(spec, block, theta)
-        w = np.ones(len(e)) if block.sample_weight is None else block.sample_weight
-        exponents = (e - mean) @ multiplier * (-w / weight_sum)
-        tilt = np.exp(np.clip(exponents, -_MAX_TILT, _MAX_TILT))
-        tilted = replace(block, sample_weight=w * tilt)
+        w = block.weights()
+        away = e - mean
+        share = w / weight_sum
+        tilt = np.exp(np.clip(-share * (away @ multiplier), -_MAX_TILT, _MAX_TILT))
+        leverage = share**2 * np.einsum("ij,ij->i", away @ metric, away)
         return TiltedSums(
-            ResidualSums.of(e, block.sample_weight),
+            weighted_gram(away, (w / np.maximum(1.0 - leverage, 0.5)) ** 2),
             weighted_gram(e, w**2 * tilt),
-            _block_sums(spec, tilted),
+            _block_sums(spec, replace(block, sample_weight=w * tilt)),
         )
 
     total: TiltedSums | None = None

@@ -25,15 +25,13 @@ from tmsm.weights import Combined, Constant, Distance, EquationPart, Saturating
 
 __all__ = ["Criterion", "GoodnessOfFit", "information_criterion", "over_identification"]
 
-# Two scales for what the model has, one for shapes that it does not have, and fields along the border if there are rows
-# for them.
-_PARTS = (
-    EquationPart("statistics", member=0),
-    EquationPart("statistics", member=1),
-    EquationPart("gradients", 1.5, (2,)),
+# Two scales for what the model has; then one for shapes that it does not have, and fields along the border, if
+# there are so many rows for each squared number of equations.
+_PARTS: tuple[tuple[int, tuple[EquationPart, ...]], ...] = (
+    (0, (EquationPart("statistics", member=0), EquationPart("statistics", member=1))),
+    (4, (EquationPart("gradients", 1.5, (2,)),)),
+    (40, (EquationPart("streams", 1.5, (0, 1, 2)),)),
 )
-_MORE_PARTS = (EquationPart("streams", 1.5, (0, 1, 2)),)
-_ROWS_PER_SQUARE = 40
 _MIN_ROWS_PER_EQUATION = 8
 
 
@@ -60,12 +58,13 @@ def over_identification(
             weight = cast(Combined, Combined(base=Saturating()).resolve(region, sample))
         except EstimationError:  # more than half of the rows on the border
             return None
-    spec = EquationSpec(
-        model, weight, _PARTS, LocalPolynomials.of(region.manifold, sample), log_exposure, region.has_border
-    )
-    if region.manifold.has_quarter_turn:
-        wider = replace(spec, parts=_PARTS + _MORE_PARTS)
-        if rows.effective_number >= _ROWS_PER_SQUARE * wider.n_equations(constraint.n_free) ** 2:
+    polynomials = LocalPolynomials.of(region.manifold, sample)
+    spec = EquationSpec(model, weight, (), polynomials, log_exposure, region.has_border)
+    for each, parts in _PARTS:
+        wider = replace(spec, parts=spec.parts + parts)
+        if parts[0].kind == "streams" and not region.manifold.has_quarter_turn:
+            continue
+        if each * wider.n_equations(constraint.n_free) ** 2 <= rows.effective_number:
             spec = wider
     sums = sum_equations(spec, rows)
     tangent = constraint.tangent(theta)

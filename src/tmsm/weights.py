@@ -403,7 +403,7 @@ class Combined(Weight):
     level
         1: two scales; 2: and fields along the border (in dimension two); 3, 4: and polynomials of degree two,
         three; 5: those at two scales.  By default the highest level whose number m of equations fits the number n of
-        rows, 10 m² ≤ n.
+        rows: 10 m² ≤ n, or 40 m² ≤ n if the base is more than a scalar weight and the rest brings less.
     base
         The weight of which two scales are taken: `Saturating`, `Componentwise` or `Normal`.  By default
         componentwise where the region has axes, normal-only where its border is smooth, else saturating.
@@ -420,7 +420,7 @@ class Combined(Weight):
     metric: str = "geodesic"
 
     # More equations than this cost more in noise of their covariance than they bring; see docs/weights.md.
-    ROWS_PER_SQUARE = 10
+    _ROWS_PER_SQUARE, _ROWS_PER_SQUARE_OF_A_TENSOR = 10, 40
 
     def __post_init__(self) -> None:
         if self.level is not None:
@@ -469,14 +469,14 @@ class Combined(Weight):
             for part in self.parts(manifold)
         )
 
-    def with_level(
-        self, manifold: Manifold, n_free: int, n_rows: float, rows_per_square: int = ROWS_PER_SQUARE
-    ) -> "Combined":
+    def with_level(self, manifold: Manifold, n_free: int, n_rows: float) -> "Combined":
         """The highest level whose equations the rows can carry, unless one was asked for."""
         if self.level is not None:
             return self
+        scalar = isinstance(self.base, Saturating)
+        each = self._ROWS_PER_SQUARE if scalar else self._ROWS_PER_SQUARE_OF_A_TENSOR
         levels = [replace(self, level=level) for level in range(1, len(_LEVELS) + 1)]
-        fitting = [one for one in levels if rows_per_square * one.n_equations(manifold, n_free) ** 2 <= n_rows]
+        fitting = [one for one in levels if each * one.n_equations(manifold, n_free) ** 2 <= n_rows]
         return fitting[-1] if fitting else levels[0]
 
     @property

@@ -49,3 +49,11 @@ def test_documented_choices_are_the_codes():
     assert f"{rows._SAMPLE_ROWS:,} rows" in text
     assert tmsm.Sphere._TOLERANCE == 2e-6
     assert "2·10⁻⁶" in text
+
+
+def test_tables_of_the_study_are_those_of_its_results():
+    from experiments.weights import report
+    from experiments.weights.results import read
+
+    page = report.PAGE.read_text()
+    assert report.write_page(page, report.tables(read())) == page

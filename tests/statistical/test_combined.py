@@ -90,8 +90,8 @@ def test_the_correction_takes_bias_away():
     estimator = tmsm.ScoreMatching(model, ROUGH, weights.Combined(3))
     original = combination.tilt_equations
 
-    def untilted(spec, rows, theta, mean, multiplier, weight_sum):
-        return original(spec, rows, theta, mean, 0.0 * multiplier, weight_sum)
+    def untilted(spec, rows, theta, mean, multiplier, *others):
+        return original(spec, rows, theta, mean, 0.0 * multiplier, *others)
 
     for seed in range(150):
         X = model.sample(1000, ROUGH, random_state=seed, **MISES)

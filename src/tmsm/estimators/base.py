@@ -150,7 +150,7 @@ class Estimator:
         goodness = self.goodness_of_fit_
         if goodness is not None and goodness.p_value < _SUSPICIOUS:
             sentences.append(
-                f"The rows do not look like {type(fit.model).__name__} inside this region "
+                f"The rows do not look like {type(self.model).__name__} inside this region "
                 f"(p = {goodness.p_value:.0e}): they may be bimodal, axial or of another shape, or the border may be "
                 "wrong. Compare with a wider family, and look at a map."
             )
@@ -216,7 +216,7 @@ class Estimator:
         if len(good) < 2:
             raise EstimationError(f"{n_resamples - len(good)} of {n_resamples} resamples carried no estimate.")
         values = {name: np.array([params[name] for params in good]) for name in fit.params}
-        return Bootstrap(Parameters(**values), fit.params, n_resamples - len(good), fit.model)
+        return Bootstrap(Parameters(**values), fit.params, n_resamples - len(good), self.model)
 
     def _for_resampling(self) -> Estimator:
         """An estimator like this one, with all that came from the data fixed."""
