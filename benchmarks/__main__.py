@@ -200,10 +200,15 @@ def run_checks():
             power = checks.rejections(fitted=fitted, n=1000, n_seeds=60, stein=stein, **options)
             report(f"{label}, n = 1,000: {wrong}", 100 * power, "%", (95, 100))
     report("Stein test of 10,000 rows, memory", checks.stein_memory() / 1e6, "MB", (0, 1000))
-    note("simulating coverage of Kent's intervals, 1,000 seeds each")
-    for n, weight, limit in ((500, "combined", (91, 97)), (1000, "auto", (93, 97))):
-        for name, share in zip(("κ", "β", "the mean direction"), checks.kent_coverage(n, 1000, weight), strict=True):
-            report(f"Kent, {weight}, n = {n:,}: 95 % region of {name} covers", 100 * share, "%", limit)
+    note("simulating coverage, 1,000 seeds each")
+    for label, truth, n, weight, limit in (
+        ("von Mises–Fisher", mises, 300, "auto", (93, 97)),
+        ("von Mises–Fisher", mises, 1000, "auto", (93, 97)),
+        ("Kent", kent, 500, "combined", (91, 97)),
+        ("Kent", kent, 1000, "auto", (93, 97)),
+    ):
+        for name, share in checks.coverage(truth, n, 1000, weight).items():
+            report(f"{label}, {weight}, n = {n:,}: 95 % region of {name} covers", 100 * share, "%", limit)
 
 
 if __name__ == "__main__":

@@ -43,19 +43,20 @@ def stein_memory(n=10_000):
     return peak
 
 
-def kent_coverage(n, n_seeds, weight):
-    """Share of 95 % intervals of κ, of β and of ellipses of the mean direction that cover the truth."""
+def coverage(truth, n, n_seeds, weight):
+    """Share of 95 % intervals of the sizes (κ, for Kent also β) and of ellipses of the mean that cover the truth."""
     from scipy.stats import chi2
 
-    model, params = KENT
+    model, params = truth
+    sizes = [name for name in ("concentration", "ovalness") if name in params]
     estimator = tmsm.ScoreMatching(model, REGION, weight)
-    hits = np.zeros(3)
+    hits = np.zeros(len(sizes) + 1)
     for seed in range(n_seeds):
         fit = estimator.fit(model.sample(n, REGION, random_state=seed, **params))
         interval = fit.confidence_interval()
-        hits[:2] += [interval[name][0] <= params[name] <= interval[name][1] for name in ("concentration", "ovalness")]
+        hits[:-1] += [interval[name][0] <= params[name] <= interval[name][1] for name in sizes]
         jacobian = model.parameter_jacobian(fit.natural_params_, 3)["mean_direction"]
         spread = jacobian @ fit.covariance_ @ jacobian.T
         error = np.asarray(params["mean_direction"]) - fit.params_.mean_direction
-        hits[2] += error @ np.linalg.pinv(spread, rcond=1e-8, hermitian=True) @ error < chi2.ppf(0.95, 2)
-    return hits / n_seeds
+        hits[-1] += error @ np.linalg.pinv(spread, rcond=1e-8, hermitian=True) @ error < chi2.ppf(0.95, 2)
+    return dict(zip([*sizes, "mean direction"], hits / n_seeds, strict=True))

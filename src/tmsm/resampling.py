@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,10 @@ from tmsm.arrays import FloatArray
 from tmsm.inference import check_level
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
+from tmsm.progress import PATIENCE, with_progress
 
-__all__ = ["Bootstrap", "map_resamples", "with_progress"]
+__all__ = ["Bootstrap", "map_resamples"]
 
-_PATIENCE = 2.0
 # So many seconds are watched before it is known how long all will take.
 _WARM_UP = 0.3
 
@@ -112,31 +112,10 @@ def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) 
         done += 1
         spent = time.monotonic() - start
         # Starting processes takes a second or so.
-        if n_jobs != 1 and spent > _WARM_UP and spent / done * (len(seeds) - done) > _PATIENCE:
+        if n_jobs != 1 and spent > _WARM_UP and spent / done * (len(seeds) - done) > PATIENCE:
             break
     if done < len(seeds):
         from joblib import Parallel, delayed
 
         workers = Parallel(n_jobs=n_jobs or -1, return_as="generator", batch_size="auto")
         yield from workers(delayed(refit)(seed) for seed in seeds[done:])
-
-
-def with_progress(items: Iterable[Any], total: int, description: str) -> Iterator[Any]:
-    """Pass items on; if two seconds are not enough for them, show a bar on standard error from then on."""
-    start, bar, done = time.monotonic(), None, 0
-    try:
-        for item in items:
-            yield item
-            done += 1
-            if bar is None and time.monotonic() - start > _PATIENCE:
-                from rich.console import Console
-                from rich.progress import Progress
-
-                bar = Progress(console=Console(stderr=True), transient=True)
-                task = bar.add_task(description, total=total)
-                bar.start()
-            if bar is not None:
-                bar.update(task, completed=done)
-    finally:
-        if bar is not None:
-            bar.stop()

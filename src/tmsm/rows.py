@@ -10,6 +10,7 @@ import numpy as np
 
 from tmsm.arrays import ArrayLike, BoolArray, FloatArray
 from tmsm.errors import InvalidInputError
+from tmsm.progress import with_progress
 from tmsm.regions.base import BorderView, Region
 from tmsm.validation import check_option, check_sample_weight
 
@@ -96,7 +97,8 @@ class Rows:
         """Apply a function to every block that has rows inside, in order."""
         size = max(1024, _BLOCK_NUMBERS // self._X.shape[1])
         n_outside = 0
-        for start in range(0, len(self._X), size):
+        starts = range(0, len(self._X), size)
+        for start in with_progress(starts, len(starts), "reading rows"):
             block, block_outside = self._block(slice(start, start + size))
             n_outside += block_outside
             if block is not None:

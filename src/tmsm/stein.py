@@ -21,7 +21,7 @@ from tmsm.arrays import FloatArray
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.estimators.base import Estimator
 from tmsm.moments import exposure_terms
-from tmsm.resampling import with_progress
+from tmsm.progress import with_progress
 from tmsm.rows import Block, Rows
 from tmsm.validation import check_count, check_number, check_random_state
 from tmsm.weights import Saturating

@@ -13,7 +13,7 @@ SOURCE = Path(tmsm.__file__).parent
 
 # From the ground up: a module may import from the lines above its own, and from its own package.
 LAYERS = [
-    ["errors", "arrays"],
+    ["errors", "arrays", "progress"],
     ["values", "validation", "secular", "newton", "contour"],
     ["manifolds"],
     ["coordinates"],

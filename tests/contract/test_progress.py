@@ -1,0 +1,37 @@
+"""Progress bars: after two seconds, on a terminal, one at a time, and nothing is lost."""
+
+import io
+
+import pytest
+
+from tmsm import progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("terminal", "shown"), [(True, True), (False, False)])
+def test_a_bar_is_shown_on_a_terminal_only(monkeypatch, terminal, shown):
+    stream = Terminal() if terminal else io.StringIO()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    inner = [list(progress.with_progress(range(3), 3, "inner")) for _ in progress.with_progress(range(4), 4, "outer")]
+    assert inner == [[0, 1, 2]] * 4
+    assert ("outer" in stream.getvalue()) == shown
+
+
+def test_what_is_quick_is_silent(capsys):
+    assert list(progress.with_progress(range(5), 5, "quick")) == [0, 1, 2, 3, 4]
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_takes_the_bar_away(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    with pytest.raises(ZeroDivisionError):
+        for item in progress.with_progress(range(5), 5, "failing"):
+            _ = 1 / (2 - item)
+    # The generator is closed when it is collected; the next bar can be shown.
+    assert list(progress.with_progress(range(2), 2, "next")) == [0, 1]
