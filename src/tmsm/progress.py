@@ -24,14 +24,14 @@ def with_progress(items: Iterable[T], total: int, description: str) -> Iterator[
         for done, item in enumerate(items, start=1):
             yield item
             if bar is not None:
-                bar.update(task, completed=done)
+                bar.update(bar.task_ids[0], completed=done)
             elif not _shown and done < total and time.monotonic() - start > PATIENCE:
                 from rich.console import Console
                 from rich.progress import Progress
 
                 console = Console(stderr=True)
                 bar = Progress(console=console, transient=True, disable=not console.is_terminal)
-                task = bar.add_task(description, total=total, completed=done)
+                bar.add_task(description, total=total, completed=done)
                 bar.start()
                 _shown = True
     finally:
