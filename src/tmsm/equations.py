@@ -175,7 +175,7 @@ class TiltedSums:
 def sum_equations(spec: EquationSpec, rows: Rows) -> EquationSums | None:
     """One pass: the means of A_i and b_i; None if no row lies inside."""
     total: EquationSums | None = None
-    for sums in rows.map(lambda block: _block_sums(spec, block)):
+    for sums in rows.map(lambda block: _block_sums(_terms(spec, block), block)):
         total = sums if total is None else total + sums
     return total
 
@@ -183,7 +183,7 @@ def sum_equations(spec: EquationSpec, rows: Rows) -> EquationSums | None:
 def sum_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> ResidualSums:
     """One pass: the mean of e_i = A_i θ + b_i and its covariance."""
     total: ResidualSums | None = None
-    for sums in rows.map(lambda block: ResidualSums.of(_residuals(spec, block, theta), block.sample_weight)):
+    for sums in rows.map(lambda block: ResidualSums.of(_residuals(_terms(spec, block), theta), block.sample_weight)):
         total = sums if total is None else total + sums
     assert total is not None
     return total
@@ -206,7 +206,8 @@ def tilt_equations(
     """
 
     def block_sums(block: Block) -> TiltedSums:
-        e = _residuals(spec, block, theta)
+        terms = _terms(spec, block)
+        e = _residuals(terms, theta)
         w = block.weights()
         away = e - mean
         share = w / weight_sum
@@ -215,7 +216,7 @@ def tilt_equations(
         return TiltedSums(
             weighted_gram(away, (w / np.maximum(1.0 - leverage, 0.5)) ** 2),
             weighted_gram(e, w**2 * tilt),
-            _block_sums(spec, replace(block, sample_weight=w * tilt)),
+            _block_sums(terms, replace(block, sample_weight=w * tilt)),
         )
 
     total: TiltedSums | None = None
@@ -227,10 +228,10 @@ def tilt_equations(
 
 def equation_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> FloatArray:
     """e_i = A_i θ + b_i of every row inside the region, shape (n, m): for tables that are short."""
-    return np.concatenate(list(rows.map(lambda block: _residuals(spec, block, theta))))
+    return np.concatenate(list(rows.map(lambda block: _residuals(_terms(spec, block), theta))))
 
 
-def _terms(spec: EquationSpec, block: Block) -> Sequence[BlockTerms | _PolynomialTerms]:
+def _terms(spec: EquationSpec, block: Block) -> Terms:
     terms: list[BlockTerms | _PolynomialTerms] = []
     degree = max((max(part.degrees) for part in spec.parts if part.degrees), default=None)
     polynomials = None if degree is None else spec.polynomials.evaluate(block.X, degree)
@@ -243,9 +244,11 @@ def _terms(spec: EquationSpec, block: Block) -> Sequence[BlockTerms | _Polynomia
     return terms
 
 
-def _block_sums(spec: EquationSpec, block: Block) -> EquationSums:
-    terms = _terms(spec, block)
+def _block_sums(terms: Terms, block: Block) -> EquationSums:
+    """Sums of terms that were made for the rows of a block, with the block's weights."""
     n, w = len(block.X), block.sample_weight
+    for term in terms:
+        term.w = w
     return EquationSums(
         n,
         float(n) if w is None else float(w.sum()),
@@ -255,8 +258,8 @@ def _block_sums(spec: EquationSpec, block: Block) -> EquationSums:
     )
 
 
-def _residuals(spec: EquationSpec, block: Block, theta: FloatArray) -> FloatArray:
-    return np.concatenate([term.residuals(theta) for term in _terms(spec, block)], axis=1)
+def _residuals(terms: Terms, theta: FloatArray) -> FloatArray:
+    return np.concatenate([term.residuals(theta) for term in terms], axis=1)
 
 
 class _PolynomialTerms:
@@ -304,3 +307,6 @@ class _PolynomialTerms:
     def _sum(self, rows: FloatArray) -> FloatArray:
         total: FloatArray = rows.sum(axis=0) if self.w is None else self.w @ rows
         return total
+
+
+Terms = Sequence[BlockTerms | _PolynomialTerms]
