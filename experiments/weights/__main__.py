@@ -9,7 +9,7 @@ from experiments.weights.results import write
 from experiments.weights.settings import settings
 from experiments.weights.simulate import simulate
 
-SEEDS = {100: 600, 300: 600, 1_000: 400, 10_000: 200, 100_000: 30}
+SEEDS = {100: 600, 300: 600, 1_000: 400, 10_000: 200, 100_000: 20}
 
 
 def main(only: list[str]) -> None:

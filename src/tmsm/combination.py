@@ -8,18 +8,25 @@ and L (A θ + b) = 0 along the family gives θ̂.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tmsm.arrays import BoolArray, FloatArray
-from tmsm.equations import EquationSpec, EquationSums, sum_residuals, tilt_equations
+from tmsm.arrays import BoolArray, FloatArray, IntArray
+from tmsm.equations import (
+    EquationSpec,
+    EquationSums,
+    ResidualSums,
+    equation_residuals,
+    sum_residuals,
+    tilt_equations,
+)
 from tmsm.errors import EstimationError
-from tmsm.models.constraints import Constraint
+from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
 from tmsm.rows import Rows
 from tmsm.solve import Solution, solve, solve_near
 
-__all__ = ["Combination", "combine", "independent_equations"]
+__all__ = ["Combination", "LocalFrame", "combine", "independent_equations"]
 
 # Each part's own covariance is made so much larger: keeps parts that nearly depend on each other from cancelling, and
 # does not depend on the coordinates or units in which a part is written.
@@ -27,6 +34,9 @@ _RIDGE = 1e-3
 # An equation is left out if the ones before it explain all but this share of its variance.
 _INDEPENDENT = 1e-6
 _MAX_STEPS = 20
+# Streams are used where the error of θ₀ makes up at most this share of their mean square, as seen on so many rows.
+_MAX_SHARE = 0.01
+_SHARE_ROWS = 8192
 
 
 @dataclass(frozen=True)
@@ -57,14 +67,18 @@ class Combination:
     sums: EquationSums
 
 
-def combine(spec: EquationSpec, rows: Rows, constraint: Constraint, sums: EquationSums) -> Combination:
-    """Combine the equations of rows; ``sums`` are those of `sum_equations`."""
+def combine(
+    spec: EquationSpec, rows: Rows, constraint: Constraint, sums: EquationSums, sample: FloatArray
+) -> Combination:
+    """Combine the equations of rows; ``sums`` are those of `sum_equations`, ``sample`` some of the rows."""
     p = spec.n_statistics
     first = solve(constraint, sums.A[:p], sums.b[:p])
-    reduction = spec.reduction(constraint.tangent(first.theta))
     residuals = sum_residuals(spec, rows, first.theta)
-    kept = independent_equations(reduction @ residuals.covariance @ reduction.T)
-    reduction, part = reduction[kept], spec.part_numbers(constraint.n_free)[kept]
+    frame = LocalFrame.at(constraint.tangent(first.theta), sums.A[:p], residuals.covariance[:p, :p])
+    reduction, part = spec.reduction(frame.tangent), spec.part_numbers(constraint.n_free)
+    usable = np.flatnonzero(~_uncertain(spec, rows, frame, residuals, sample, part))
+    kept = usable[independent_equations((reduction @ residuals.covariance @ reduction.T)[np.ix_(usable, usable)])]
+    reduction, part = reduction[kept], part[kept]
     if len(kept) < constraint.n_free:
         raise EstimationError("The rows determine fewer equations than there are parameters: use more distinct rows.")
     A, b = reduction @ sums.A, reduction @ sums.b
@@ -74,35 +88,103 @@ def combine(spec: EquationSpec, rows: Rows, constraint: Constraint, sums: Equati
 
     effective = sums.weight_sum**2 / residuals.weight_squares
     weights = weigh(residuals.covariance)
-    near = solve_near(constraint, A.T @ weights @ A / effective, A.T @ weights @ b / effective, first.theta)
-    multiplier = weights @ (A @ near.theta + b)
+    linear = isinstance(constraint, Unrestricted | AffineSubspace)
+    slope = A @ frame.spread
+    if linear:
+        # θ₀ + K φ, φ of order one: no digits are lost however nearly collinear the statistics are on these rows.
+        start = first.theta
+        near = start - frame.spread @ np.linalg.solve(slope.T @ weights @ slope, slope.T @ weights @ (A @ start + b))
+        solution = replace(first, theta=near)
+    else:
+        solution = solve_near(constraint, A.T @ weights @ A / effective, A.T @ weights @ b / effective, first.theta)
+        near = solution.theta
+    mean = A @ near + b
     # Leverage in the space of the influences, which has as many dimensions as parameters.
-    to_influence = constraint.tangent(near.theta).T @ A.T @ weights @ reduction
-    gram = to_influence @ residuals.covariance @ to_influence.T
-    metric = to_influence.T @ _solve_scaled(gram, to_influence)
+    to_influence = slope.T @ weights @ reduction
+    metric = to_influence.T @ np.linalg.solve(to_influence @ residuals.covariance @ to_influence.T, to_influence)
     tilted = tilt_equations(
-        spec, rows, near.theta, sums.A @ near.theta + sums.b, reduction.T @ multiplier, metric, sums.weight_sum
+        spec, rows, near, sums.A @ near + sums.b, reduction.T @ (weights @ mean), metric, sums.weight_sum
     )
     weights = weigh(tilted.squares)
-    L = (reduction @ tilted.equations.A).T @ weights
-    theta = near.theta
-    if not constraint.on_border(theta):
-        theta = _root(constraint, theta, L @ A, L @ b)
-    tangent = constraint.tangent(theta)
+    A_tilted = reduction @ tilted.equations.A
+    theta = near
+    if linear:
+        L = (A_tilted @ frame.spread).T @ weights
+        theta = near - frame.spread @ np.linalg.solve(L @ slope, L @ mean)
+    elif not constraint.on_border(near):
+        L = A_tilted.T @ weights
+        theta = _root(constraint, near, L @ A, L @ b)
+    basis = frame.carried_to(constraint.tangent(theta))
+    L = (A_tilted @ basis).T @ weights
+    influence = -basis @ np.linalg.solve(L @ (A @ basis), L)
     covariance = reduction @ tilted.plain @ reduction.T / sums.weight_sum**2
-    influence = -tangent @ _solve_scaled(tangent.T @ L @ A @ tangent, tangent.T @ L)
     spread = influence @ covariance @ influence.T
     mean = A @ theta + b
     return Combination(
-        Solution(
-            theta, near.tangent, near.curvature, near.condition, f"Several weights, combined. {near.status}".strip()
-        ),
+        replace(solution, theta=theta, status=f"Several weights, combined. {solution.status}".strip()),
         0.5 * (spread + spread.T),
         influence @ reduction,
         float(mean @ _solve_scaled(covariance, mean)) / effective,
         len(kept),
         sums,
     )
+
+
+@dataclass(frozen=True)
+class LocalFrame:
+    """Directions of the family at a first estimate, in units in which the rows do not know them apart.
+
+    Attributes
+    ----------
+    tangent
+        Shape (p, k): along its columns the first weight's equations have unit covariance.
+    spread
+        K, shape (p, k): the first estimate has the covariance K Kᵀ, so θ₀ + K φ with φ of order one are the
+        estimates in question.
+    """
+
+    tangent: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def at(cls, tangent: FloatArray, A: FloatArray, covariance: FloatArray) -> LocalFrame:
+        """From a tangent (p, k), the first weight's A (p, p) and the covariance of its mean equations (p, p)."""
+        along = tangent.T @ covariance @ tangent
+        scale = _unit_scale(along)
+        values, vectors = np.linalg.eigh(along * np.outer(scale, scale))
+        white = tangent @ (scale[:, None] * vectors / np.sqrt(np.maximum(values, 1e-14)))
+        return cls(white, tangent @ np.linalg.inv(white.T @ A @ tangent))
+
+    def carried_to(self, tangent: FloatArray) -> FloatArray:
+        """The spread along the tangent of another point near by, shape (p, k)."""
+        carried: FloatArray = tangent @ (tangent.T @ self.spread)
+        return carried
+
+
+def _uncertain(
+    spec: EquationSpec,
+    rows: Rows,
+    frame: LocalFrame,
+    residuals: ResidualSums,
+    sample: FloatArray,
+    part: IntArray,
+) -> BoolArray:
+    """Which equations' covariance is not known well enough to weigh them by, shape (m',).
+
+    A stream's equation is proportional to θ, so its variance is taken too low where θ₀ is too small; such equations
+    would pull the estimate to zero.  They are used where θ₀'s error moves them little.
+    """
+    found = np.zeros(len(part), dtype=bool)
+    numbers = [k for k, one in enumerate(spec.parts) if one.kind == "streams"]
+    if not numbers:
+        return found
+    streams = replace(spec, parts=tuple(spec.parts[k] for k in numbers))
+    some = Rows(sample[:: max(1, len(sample) // _SHARE_ROWS)], rows.region)
+    still = equation_residuals(streams, some, np.zeros(spec.n_statistics))
+    moved = sum(np.mean((equation_residuals(streams, some, column) - still) ** 2, axis=0) for column in frame.spread.T)
+    size = np.diag(residuals.squares)[np.isin(spec.part_numbers(spec.n_statistics), numbers)]
+    found[np.isin(part, numbers)] = moved > _MAX_SHARE * size / residuals.weight_squares
+    return found
 
 
 def _root(constraint: Constraint, theta: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatArray:

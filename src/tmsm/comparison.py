@@ -22,7 +22,9 @@ class ComparedFit:
     Attributes
     ----------
     name
-        The estimator.
+        The estimator and its model.
+    method
+        The weight that was used, and whether a step to the likelihood followed.
     n_parameters
         Number of free parameters.
     criterion
@@ -36,6 +38,7 @@ class ComparedFit:
     """
 
     name: str
+    method: str
     n_parameters: int
     criterion: float
     difference: float
@@ -59,11 +62,11 @@ class Comparison(Sequence[ComparedFit]):
         return iter(self.fits)
 
     def __str__(self) -> str:
-        rows = [("", "parameters", "criterion", "above the best", "goodness of fit")]
+        rows = [("", "weight", "parameters", "criterion", "above the best", "goodness of fit")]
         for fit in self.fits:
             above = "" if fit is self.fits[0] else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
             goodness = "" if fit.p_value is None else f"p = {fit.p_value:.2g}"
-            rows.append((fit.name, str(fit.n_parameters), f"{fit.criterion:.6g}", above, goodness))
+            rows.append((fit.name, fit.method, str(fit.n_parameters), f"{fit.criterion:.6g}", above, goodness))
         return plain_table(rows)
 
     __repr__ = __str__
@@ -73,7 +76,8 @@ def compare(fits: Sequence[Estimator]) -> Comparison:
     """Order fits of the same rows by the score-matching information criterion.
 
     The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction for having
-    been fitted to the same rows.  A difference of less than about two standard errors is none.
+    been fitted to the same rows.  The standard error of a difference is that of J alone: if a wider family
+    adds nothing, its difference is mostly the correction, and small.
 
     Parameters
     ----------
@@ -96,6 +100,8 @@ def compare(fits: Sequence[Estimator]) -> Comparison:
     >>> table[0].name
     'ScoreMatching: VonMisesFisher(concentration=None)'
     """
+    if isinstance(fits, Estimator):
+        raise InvalidTypeError("compare takes a list of fits: compare([one, other]).")
     fits = list(fits)
     if not fits:
         raise InvalidInputError("compare needs at least one fit.")
@@ -111,6 +117,8 @@ def compare(fits: Sequence[Estimator]) -> Comparison:
                 "The fits are of different regions: only fits of the same rows inside the same region can be compared "
                 "(NaiveMLE knows of no region; use ScoreMatching with Everywhere(manifold))."
             )
+        if one.log_exposure is not found[0].log_exposure:
+            raise InvalidInputError("The fits have different exposures, and the criterion's constant depends on it.")
         if one.n_samples != found[0].n_samples or not one.kept.same_as(found[0].kept):
             raise InvalidInputError("The fits are of different rows: only fits of the same rows can be compared.")
     criteria = [fit._criterion() for fit in fits]
@@ -124,6 +132,7 @@ def compare(fits: Sequence[Estimator]) -> Comparison:
         table.append(
             ComparedFit(
                 one.title,
+                one.method,
                 one.model.constraint(one.embedding_dim).n_free,
                 criterion.value,
                 criterion.value - best.value,

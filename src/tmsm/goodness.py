@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from tmsm.arrays import FloatArray
-from tmsm.combination import independent_equations
+from tmsm.combination import LocalFrame, independent_equations
 from tmsm.equations import EquationSpec, equation_residuals, sum_equations
 from tmsm.errors import EstimationError
 from tmsm.influence import Influence
@@ -67,12 +67,14 @@ def over_identification(
         if each * wider.n_equations(constraint.n_free) ** 2 <= rows.effective_number:
             spec = wider
     sums = sum_equations(spec, rows)
-    tangent = constraint.tangent(theta)
-    reduction = spec.reduction(tangent)
-    if sums is None or rows.effective_number < _MIN_ROWS_PER_EQUATION * len(reduction):
+    n, p = rows.effective_number, spec.n_statistics
+    if sums is None or n < _MIN_ROWS_PER_EQUATION * spec.n_equations(constraint.n_free):
         return None
-    residuals = equation_residuals(spec, rows, theta) @ reduction.T
-    w = rows.relative_weights()
+    residuals, w = equation_residuals(spec, rows, theta), rows.relative_weights()
+    first = np.cov(residuals[:, :p].T, aweights=w).reshape(p, p)
+    frame = LocalFrame.at(constraint.tangent(theta), sums.A[:p], first)
+    reduction = spec.reduction(frame.tangent)
+    residuals = residuals @ reduction.T
     kept = independent_equations(np.cov(residuals.T, aweights=w).reshape(len(reduction), len(reduction)))
     df = len(kept) - constraint.n_free
     if df < 1:
@@ -80,7 +82,7 @@ def over_identification(
     # In units of each equation's spread: combinations N with N A T = 0 do not feel an error of θ along the family.
     residuals = residuals[:, kept]
     spread = residuals.std(axis=0)
-    slope = (reduction @ sums.A @ tangent)[kept] / spread[:, None]
+    slope = (reduction @ sums.A @ frame.spread)[kept] / spread[:, None]
     slope /= np.linalg.norm(slope, axis=0)
     values = (residuals / spread) @ np.linalg.svd(slope.T)[2][constraint.n_free :].T
     mean = w @ values
@@ -90,7 +92,6 @@ def over_identification(
     parts /= np.maximum(1.0 - leverage, 0.1)[:, None]
     statistic = float(mean @ np.linalg.solve(parts.T @ parts, mean))
     # Hotelling: the covariance is estimated from so many rows.
-    n = rows.effective_number
     return GoodnessOfFit(statistic, df, float(fdtrc(df, n - df, statistic * (n - df) / (df * (n - 1.0)))))
 
 
@@ -114,9 +115,16 @@ class Criterion:
 
 
 def information_criterion(
-    model: Model, rows: Rows, theta: FloatArray, influence: Influence, log_exposure: LogExposure | None
+    model: Model,
+    rows: Rows,
+    theta: FloatArray,
+    influence: Influence,
+    log_exposure: LogExposure | None,
+    share: float = 1.0,
 ) -> Criterion:
     """J with the plain geodesic weight, corrected for optimism (Matsuda, Uehara and Hyvärinen 2021).
+
+    ``rows`` are this share of those that θ was fitted to.
 
     The row's part of J is ρ_i(θ) = θᵀA_iθ + 2b_iᵀθ with slope 2 e_i, so fitting lowers the mean of ρ by
     −2 Σ w² e_i·ψ_i / (Σw)² in expectation, ψ_i the influence of the row on θ̂; with the same weight for fit and
@@ -126,5 +134,5 @@ def information_criterion(
     e = row_residuals(spec, rows, theta)
     values = (e + row_residuals(spec, rows, np.zeros_like(theta))) @ theta
     w = rows.relative_weights()
-    optimism = -2.0 * float(w**2 @ np.einsum("ij,ij->i", e, influence.of(rows)))
+    optimism = -2.0 * share * float(w**2 @ np.einsum("ij,ij->i", e, influence.of(rows)))
     return Criterion(float(w @ values) + optimism, optimism, values)

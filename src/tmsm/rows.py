@@ -75,6 +75,11 @@ class Rows:
         return len(self._X)
 
     @property
+    def sample_stride(self) -> int:
+        """A `sample` takes one row of every so many."""
+        return -(-len(self._X) // _SAMPLE_ROWS)
+
+    @property
     def weighted(self) -> bool:
         """Whether the rows have weights."""
         return self._weight is not None
@@ -115,7 +120,7 @@ class Rows:
 
     def weighted_sample(self) -> tuple[FloatArray, FloatArray | None]:
         """`sample` and the sample weights of its rows, shape (m,), None where there are none."""
-        spread = slice(None, None, -(-len(self._X) // _SAMPLE_ROWS))
+        spread = slice(None, None, self.sample_stride)
         X = self._read(spread)
         weight = None if self._weight is None else self._weight[spread]
         if weight is not None:

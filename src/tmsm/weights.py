@@ -23,6 +23,7 @@ from tmsm.validation import check_count, check_number, check_option, check_vecto
 from tmsm.values import ValueObject, frozen_array
 
 __all__ = [
+    "ROWS_PER_SQUARE",
     "Auto",
     "Combined",
     "Componentwise",
@@ -380,6 +381,9 @@ class EquationPart:
     member: int = 0
 
 
+# Below this many rows for each squared equation one weight alone is better than several; see docs/weights.md.
+ROWS_PER_SQUARE = 10
+
 # What each level adds to the one below.
 _LEVELS: tuple[tuple[EquationPart, ...], ...] = (
     (EquationPart("statistics", member=0), EquationPart("statistics", member=1)),
@@ -420,7 +424,7 @@ class Combined(Weight):
     metric: str = "geodesic"
 
     # More equations than this cost more in noise of their covariance than they bring; see docs/weights.md.
-    _ROWS_PER_SQUARE, _ROWS_PER_SQUARE_OF_A_TENSOR = 10, 40
+    _ROWS_PER_SQUARE_OF_A_TENSOR = 40
 
     def __post_init__(self) -> None:
         if self.level is not None:
@@ -469,14 +473,17 @@ class Combined(Weight):
             for part in self.parts(manifold)
         )
 
+    def needs_rows(self, n_equations: int) -> int:
+        """How many rows so many equations need."""
+        scalar = isinstance(self.base, Saturating)
+        return (ROWS_PER_SQUARE if scalar else self._ROWS_PER_SQUARE_OF_A_TENSOR) * n_equations**2
+
     def with_level(self, manifold: Manifold, n_free: int, n_rows: float) -> "Combined":
         """The highest level whose equations the rows can carry, unless one was asked for."""
         if self.level is not None:
             return self
-        scalar = isinstance(self.base, Saturating)
-        each = self._ROWS_PER_SQUARE if scalar else self._ROWS_PER_SQUARE_OF_A_TENSOR
         levels = [replace(self, level=level) for level in range(1, len(_LEVELS) + 1)]
-        fitting = [one for one in levels if each * one.n_equations(manifold, n_free) ** 2 <= n_rows]
+        fitting = [one for one in levels if one.needs_rows(one.n_equations(manifold, n_free)) <= n_rows]
         return fitting[-1] if fitting else levels[0]
 
     @property
@@ -497,15 +504,12 @@ class Auto(Weight):
 
     combine: bool = True
 
-    # Below this many rows for each squared equation one scale alone is better than two; see docs/weights.md.
-    _ROWS_PER_SQUARE = 10
-
     def choose(self, region: Region, n_free: int, n_rows: float) -> Weight:
         """The weight for so many parameters and rows; its scales are still to be resolved."""
         single = _single(region)
         if isinstance(single, Normal):
             return single
-        if self.combine and self._ROWS_PER_SQUARE * (2 * n_free) ** 2 <= n_rows:
+        if self.combine and ROWS_PER_SQUARE * (2 * n_free) ** 2 <= n_rows:
             return Combined()
         return single or Saturating()
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError
-from tmsm.estimators.diagnostics import extrapolation, mass_outside
+from tmsm.estimators.diagnostics import extrapolation, mass_outside, unequal_columns
 from tmsm.estimators.summary import summary_table
 from tmsm.goodness import Criterion, GoodnessOfFit, information_criterion, over_identification
 from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
@@ -49,6 +49,7 @@ class Fit:
     status: str
     influence: Influence
     kept: Rows
+    method: str = ""
     log_exposure: LogExposure | None = None
     complete: bool = True
     facts: tuple[tuple[str, str], ...] = ()
@@ -147,6 +148,7 @@ class Estimator:
         if fit.covariance is not None:
             sentences += cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)
         sentences += extrapolation(fit.params, fit.kept.region)
+        sentences += unequal_columns(fit.kept)
         goodness = self.goodness_of_fit_
         if goodness is not None and goodness.p_value < _SUSPICIOUS:
             sentences.append(
@@ -175,7 +177,28 @@ class Estimator:
 
     def _criterion(self) -> Criterion:
         fit = self._fitted
-        return information_criterion(fit.model, fit.kept, fit.theta, fit.influence, fit.log_exposure)
+        if not fit.complete:
+            raise InvalidInputError("A stream keeps only its first rows and has no information criterion: use fit.")
+        share = len(fit.kept) / fit.n_samples
+        return information_criterion(fit.model, fit.kept, fit.theta, fit.influence, fit.log_exposure, share)
+
+    def check_rows_of_fit(self, rows: Rows) -> None:
+        """Raise unless these are the rows that the estimate was made from."""
+        fit = self._fitted
+        n = sum(rows.map(lambda block: len(block.X)))
+        if n == 0:
+            raise InvalidInputError(rows.describe_absence())
+        if rows.weighted != fit.kept.weighted:
+            raise InvalidInputError(
+                f"The fit was made {'with' if fit.kept.weighted else 'without'} sample_weight: give the same here."
+            )
+        if n != fit.n_samples:
+            raise InvalidInputError(
+                f"X has {n:,} rows inside the region, and the fit was made from {fit.n_samples:,}: "
+                "the rows of the fit are needed."
+            )
+        if fit.complete and not rows.kept().same_as(fit.kept):
+            raise InvalidInputError("These are not the rows that the fit was made from, which are needed.")
 
     def bootstrap(
         self,
@@ -207,6 +230,7 @@ class Estimator:
         n_resamples = check_count(n_resamples, "n_resamples", at_least=2)
         if n_jobs is not None:
             n_jobs = check_count(n_jobs, "n_jobs")
+        self.check_rows_of_fit(Rows(X, fit.kept.region, sample_weight, getattr(self, "outside", "raise")))
         rows = np.asarray(as_rows(X, "X"))
         weight = check_sample_weight(sample_weight, len(rows))
         seeds = check_random_state(random_state).integers(2**63, size=n_resamples).tolist()

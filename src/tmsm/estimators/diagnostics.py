@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.manifolds import Euclidean
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
 from tmsm.moments import MomentSpec
 from tmsm.regions.base import BorderView, Region
 from tmsm.rows import Rows
 
-__all__ = ["extrapolation", "mass_outside", "weight_shares"]
+__all__ = ["extrapolation", "mass_outside", "unequal_columns", "weight_shares"]
 
+# Beyond such a ratio of the columns' spreads distances to a border are those along one column alone.
+_MAX_RATIO = 10.0
 _DRAWS = 20_000
 _NEAREST = 0.1
 
@@ -41,6 +44,21 @@ def extrapolation(params: Parameters, region: Region) -> list[str]:
                     "family."
                 ]
     return []
+
+
+def unequal_columns(rows: Rows) -> list[str]:
+    """A sentence if distances in flat space mix columns of very different spread."""
+    region = rows.region
+    if not (isinstance(region.manifold, Euclidean) and region.has_border) or region.axes is not None:
+        return []
+    spread = rows.sample().std(axis=0)
+    ratio = float(spread.max() / max(float(spread.min()), 1e-300))
+    if ratio <= _MAX_RATIO:
+        return []
+    return [
+        f"The columns differ in spread by a factor of {ratio:.3g}, so that distances to the border are those along one "
+        "of them: bring them to similar units, rows and region alike."
+    ]
 
 
 def weight_shares(spec: MomentSpec, rows: Rows) -> tuple[float, float]:

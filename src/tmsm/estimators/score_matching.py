@@ -35,7 +35,7 @@ from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
 from tmsm.solve import Solution, solve
 from tmsm.validation import check_flag, check_option
-from tmsm.weights import Auto, Combined, Constant, Distance, Weight, as_weight
+from tmsm.weights import ROWS_PER_SQUARE, Auto, Combined, Constant, Distance, Weight, as_weight
 
 __all__ = ["ScoreMatching"]
 
@@ -52,8 +52,9 @@ class ScoreMatching(Estimator):
     weight
         "auto", "geodesic", "projected", "chordal", "saturating", "normal", "componentwise", "combined"
         or a `tmsm.weights.Weight`.  "auto" takes the best that the region offers: normal-only where the
-        border is smooth (caps, hemispheres, balls, half-spaces, bands), componentwise for boxes,
-        combined for everything else (saturating if the rows are few), constant where there is no border.
+        border is smooth (caps, hemispheres, balls, half-spaces), componentwise for boxes and bands,
+        saturating for everything else, the last two combined from some hundred rows on; constant where
+        there is no border.
     outside
         What to do with rows outside the region: "raise" or "drop" (`n_outside_` counts them).
     log_exposure
@@ -156,7 +157,14 @@ class ScoreMatching(Estimator):
         spec = self._spec(rows, sample)
         try:
             if isinstance(spec.weight, Combined):
-                self._fit_combined(spec, spec.weight, rows, sample[0])
+                try:
+                    self._fit_combined(spec, spec.weight, rows, sample[0])
+                except EstimationError:
+                    if not isinstance(as_weight(self.weight), Auto):
+                        raise
+                    # Many rows, but few distinct ones: a single weight may do.
+                    spec = replace(spec, weight=Auto().resolve(rows.region, sample[0]))
+                    self._fit_single(spec, rows)
             else:
                 self._fit_single(spec, rows)
             if self.refine is not None:
@@ -185,12 +193,19 @@ class ScoreMatching(Estimator):
         assert sums is not None, "the sample has rows inside"
         self._n_outside = rows.n_outside
         constraint = self._check_sums(spec.model, sums.n, sums.weight_sum, sums.farthest)
-        found = combine(equations, rows, constraint, sums)
+        found = combine(equations, rows, constraint, sums, sample)
         self._moments, self._weight, self._objective = None, weight, found.criterion
         influence = EquationInfluence(equations, found.solution.theta, found.influence)
         facts = [("equations", f"{found.n_equations} for {constraint.n_free} parameters")]
         covariance = found.covariance if self.standard_errors else None
-        self._show(spec, found.solution, covariance, sums.n, influence, facts)
+        solution = found.solution
+        if ROWS_PER_SQUARE * found.n_equations**2 > sums.n:
+            caution = (
+                f"{sums.n:,} rows are few for {found.n_equations} equations: the errors may be understated. "
+                "Use a single weight ('auto' does), or the bootstrap."
+            )
+            solution = replace(solution, status=f"{solution.status} {caution}")
+        self._show(spec, solution, covariance, sums.n, influence, facts)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the estimate of earlier calls; they are not needed again afterwards.
@@ -332,7 +347,7 @@ class ScoreMatching(Estimator):
     def _resolved_weight(self, rows: Rows, sample: FloatArray, streamed: bool) -> Weight:
         region, weight = rows.region, as_weight(self.weight)
         n_free = self.model.constraint(region.manifold.embedding_dim).n_free
-        n_rows = rows.effective_number
+        n_rows = self._kept.effective_number * rows.sample_stride
         if isinstance(weight, Auto):
             weight = Auto(combine=weight.combine and not streamed).choose(region, n_free, n_rows)
         if streamed and isinstance(weight, Combined):
@@ -425,6 +440,7 @@ class ScoreMatching(Estimator):
             status=solution.status,
             influence=influence,
             kept=self._kept,
+            method=type(spec.weight).__name__.lower(),
             log_exposure=spec.log_exposure,
             complete=self._stream is None,
             facts=tuple(facts),
@@ -433,7 +449,7 @@ class ScoreMatching(Estimator):
     def _diagnostics(self) -> list[tuple[str, str]]:
         fit, weight = self._fitted, self.weight_
         single = weight.base if isinstance(weight, Combined) else weight
-        if single is None or isinstance(single, Constant):
+        if single is None or isinstance(single, Constant) or not fit.complete:
             return super()._diagnostics()
         share, effective = weight_shares(MomentSpec(fit.model, single), fit.kept)
         effective *= fit.n_samples / len(fit.kept)
@@ -461,6 +477,7 @@ class ScoreMatching(Estimator):
             theta=theta,
             covariance=per_row * variance if self.standard_errors else None,
             influence=LikelihoodInfluence(model, slope + sums.mean, per_row),
+            method=f"{fit.method}, one step",
             status="Score matching, then one Newton step towards the maximum of the likelihood under truncation."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
             facts=(*fit.facts, ("nodes", likelihood.description)),
