@@ -170,3 +170,74 @@ def test_refined_from_combined_is_the_likelihood():
         refined.params_.concentration, exact.params_.concentration, atol=0.2 * exact.std_errors_.concentration
     )
     assert refined.std_errors_.concentration == pytest.approx(exact.std_errors_.concentration, rel=0.05)
+
+
+NEARLY_FLAT = tmsm.SphericalPolygon.from_lonlat(
+    [np.array([[-20.0, -10], [15, -15], [25, 20], [0, 5], [-15, 25]])], tolerance=1e-6
+)
+
+
+def test_streams_are_left_out_where_the_density_is_nearly_flat():
+    """Their equations are proportional to θ: weighed by a θ that is hardly known they pull the estimate to zero."""
+    from tmsm import combination
+
+    model = tmsm.VonMisesFisher()
+    params = {"mean_direction": tmsm.lonlat_to_xyz(5.0, 0.0), "concentration": 5.0}
+    covered = {combination._MAX_SHARE: [], np.inf: []}
+    estimator = tmsm.ScoreMatching(model, NEARLY_FLAT)
+    for share, hits in covered.items():
+        before, combination._MAX_SHARE = combination._MAX_SHARE, share
+        try:
+            for seed in range(100):
+                X = model.sample(2300, NEARLY_FLAT, random_state=seed, **params)
+                low, high = estimator.fit(X).confidence_interval().concentration
+                hits.append(low <= 5.0 <= high)
+        finally:
+            combination._MAX_SHARE = before
+    assert np.mean(covered[0.01]) > 0.88
+    assert np.mean(covered[np.inf]) < 0.8  # negative control
+
+
+def test_rows_that_were_dropped_do_not_count():
+    model, center = tmsm.VonMisesFisher(), tmsm.lonlat_to_xyz(30.0, 40.0)
+    X = model.sample(20_000, tmsm.Cap(center, 1.2), random_state=3, mean_direction=center, concentration=4.0)
+    corners = tmsm.lonlat_to_xyz([25.0, 35.0, 38.0, 25.0], [35.0, 35.0, 45.0, 45.0])
+    small = tmsm.SphericalPolygon([corners])
+    dropped = tmsm.ScoreMatching(model, small, outside="drop").fit(X)
+    inside = tmsm.ScoreMatching(model, small).fit(X[small.contains(X)])
+    assert dropped.weight_ == inside.weight_
+    np.testing.assert_allclose(dropped.covariance_, inside.covariance_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kappa", [1e3, 1e6, 1e8])
+def test_concentrated_rows_keep_their_equations(kappa):
+    """In the coordinates of the embedding all but 1/κ of the radial equation's variance is explained by the others."""
+    model, size = tmsm.VonMisesFisher(), np.degrees(1.0 / np.sqrt(kappa))
+    lon, lat = 30 + 1.5 * size * np.array([-1, 1, 1, -1]), 40 + size * np.array([-1, -1, 1, 1])
+    region = tmsm.SphericalPolygon([tmsm.lonlat_to_xyz(lon, lat)])
+    X = model.sample(2000, region, random_state=0, mean_direction=tmsm.lonlat_to_xyz(30, 40), concentration=kappa)
+    single = tmsm.ScoreMatching(model, region, "saturating").fit(X)
+    combined = tmsm.ScoreMatching(model, region, weights.Combined(1)).fit(X)
+    assert "6 for 3 parameters" in combined.summary()
+    error = single.std_errors_.concentration
+    assert combined.params_.concentration == pytest.approx(single.params_.concentration, abs=error)
+    assert combined.std_errors_.concentration < 1.05 * error
+
+
+def test_few_rows_are_said_to_be_few():
+    model = tmsm.VonMisesFisher()
+    X = model.sample(60, ROUGH, random_state=0, **MISES)
+    assert "60 rows are few for 6 equations" in tmsm.ScoreMatching(model, ROUGH, "combined").fit(X).status_
+    assert "are few" not in tmsm.ScoreMatching(model, ROUGH).fit(X).status_
+    # Many rows, few of them distinct: the default falls back on a single weight.
+    repeated = np.repeat(X[:3], 200, axis=0)
+    assert isinstance(tmsm.ScoreMatching(model, ROUGH).fit(repeated).weight_, weights.Saturating)
+
+
+def test_columns_of_very_different_spread_are_pointed_out():
+    model, stretch = tmsm.MultivariateNormal(), np.array([30.0, 1 / 30])
+    corners = np.array([[0, 0], [4, 0], [4, 3], [2, 1], [0, 3.0]])
+    X = model.sample(1000, tmsm.Polygon(corners), random_state=0, mean=[1.5, 1.0], covariance=np.eye(2))
+    assert "similar units" not in tmsm.ScoreMatching(model, tmsm.Polygon(corners)).fit(X).status_
+    stretched = tmsm.ScoreMatching(model, tmsm.Polygon(corners * stretch)).fit(X * stretch)
+    assert "bring them to similar units" in stretched.status_

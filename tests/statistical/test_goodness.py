@@ -131,7 +131,7 @@ def test_weights_of_rows_count():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda fit, X: tmsm.stein_test(fit, X[:50]), "needs the rows of the fit"),
+        (lambda fit, X: tmsm.stein_test(fit, X[:50]), "the rows of the fit are needed"),
         (lambda fit, X: tmsm.stein_test("fit", X), "must be a fitted estimator"),
         (lambda fit, X: tmsm.stein_test(fit, X, bandwidth=-1.0), "bandwidth"),
         (lambda fit, X: tmsm.stein_test(fit.fit(X, sample_weight=np.ones(len(X))), X), "rows that count alike"),

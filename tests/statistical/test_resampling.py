@@ -147,6 +147,14 @@ def test_optimism_is_what_new_rows_cost():
             "different regions",
         ),
         (lambda X: [tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).partial_fit(X)], "partial_fit"),
+        (lambda X: tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X), r"compare\(\[one, other\]\)"),
+        (
+            lambda X: [
+                tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION, log_exposure=exposure).fit(X)
+                for exposure in (None, lambda Y: (Y[:, 2], np.broadcast_to([0.0, 0.0, 1.0], Y.shape)))
+            ],
+            "different exposures",
+        ),
     ],
 )
 def test_comparison_says_what_it_needs(fits, message):
@@ -173,3 +181,36 @@ def test_diagnostics_in_the_summary():
     # g = d: the nearest tenth have nearly no weight, and effective rows are (Σ d)²/Σ d².
     d, _ = REGION.border_distance(X)
     assert f"{(d.sum() ** 2 / (d @ d)):,.0f} by that weight" in text
+
+
+def test_criterion_of_a_large_table_is_that_of_all_its_rows():
+    """Only 65,536 rows are kept; the optimism is that of the fit to all of them."""
+    model, cap = tmsm.VonMisesFisher(), tmsm.Cap([1.0, 0, 0], 0.8)
+    X = model.sample(200_000, cap, random_state=0, mean_direction=[1.0, 0, 0], concentration=15.0)
+    small, large = (tmsm.ScoreMatching(model, cap).fit(rows)._criterion() for rows in (X[:50_000], X))
+    assert large.optimism == pytest.approx(small.optimism / 4, rel=0.1)
+    with pytest.raises(ValueError, match="no information criterion"):
+        _ = tmsm.ScoreMatching(model, cap).partial_fit(X[:100]).information_criterion_
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda fit, X: fit.bootstrap(X[:50], 10), "made from 100"),
+        (lambda fit, X: fit.bootstrap(X[::-1], 10), "not the rows"),
+        (lambda fit, X: fit.bootstrap(-X, 10), "outside the region"),
+        (lambda fit, X: fit.bootstrap(X, 10, sample_weight=np.ones(100)), "without sample_weight"),
+        (lambda fit, X: tmsm.stein_test(fit, -X), "outside the region"),
+    ],
+)
+def test_the_rows_of_the_fit_are_wanted(call, message):
+    X = rows(tmsm.VonMisesFisher(), MISES, n=100)
+    fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X)
+    with pytest.raises(ValueError, match=message):
+        call(fit, X)
+
+
+def test_stein_test_far_from_the_origin():
+    Z, model = np.random.default_rng(0).exponential(size=(300, 2)), tmsm.MultivariateNormal()
+    here, there = (tmsm.stein_test(tmsm.NaiveMLE(model).fit(Z + o), Z + o, n_resamples=99) for o in (0.0, 1e8))
+    assert there.statistic == pytest.approx(here.statistic, rel=1e-4)
