@@ -33,6 +33,8 @@ __all__ = ["Combination", "LocalFrame", "combine", "independent_equations"]
 _RIDGE = 1e-3
 # An equation is left out if the ones before it explain all but this share of its variance.
 _INDEPENDENT = 1e-6
+# Less than this share of the variance in a direction is rounding.
+_SINGULAR = 1e-13
 _MAX_STEPS = 20
 # Streams are used where the error of θ₀ makes up at most this share of their mean square, as seen on so many rows.
 _MAX_SHARE = 0.01
@@ -79,8 +81,6 @@ def combine(
     usable = np.flatnonzero(~_uncertain(spec, rows, frame, residuals, sample, part))
     kept = usable[independent_equations((reduction @ residuals.covariance @ reduction.T)[np.ix_(usable, usable)])]
     reduction, part = reduction[kept], part[kept]
-    if len(kept) < constraint.n_free:
-        raise EstimationError("The rows determine fewer equations than there are parameters: use more distinct rows.")
     A, b = reduction @ sums.A, reduction @ sums.b
 
     def weigh(covariance: FloatArray) -> FloatArray:
@@ -152,7 +152,11 @@ class LocalFrame:
         along = tangent.T @ covariance @ tangent
         scale = _unit_scale(along)
         values, vectors = np.linalg.eigh(along * np.outer(scale, scale))
-        white = tangent @ (scale[:, None] * vectors / np.sqrt(np.maximum(values, 1e-14)))
+        if not values[0] > _SINGULAR:
+            raise EstimationError(
+                "The rows determine fewer equations than there are parameters: use more distinct rows."
+            )
+        white = tangent @ (scale[:, None] * vectors / np.sqrt(values))
         return cls(white, tangent @ np.linalg.inv(white.T @ A @ tangent))
 
     def carried_to(self, tangent: FloatArray) -> FloatArray:

@@ -72,7 +72,10 @@ def over_identification(
         return None
     residuals, w = equation_residuals(spec, rows, theta), rows.relative_weights()
     first = np.cov(residuals[:, :p].T, aweights=w).reshape(p, p)
-    frame = LocalFrame.at(constraint.tangent(theta), sums.A[:p], first)
+    try:
+        frame = LocalFrame.at(constraint.tangent(theta), sums.A[:p], first)
+    except EstimationError:  # too few distinct rows
+        return None
     reduction = spec.reduction(frame.tangent)
     residuals = residuals @ reduction.T
     kept = independent_equations(np.cov(residuals.T, aweights=w).reshape(len(reduction), len(reduction)))
