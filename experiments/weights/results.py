@@ -3,6 +3,10 @@
 import csv
 from pathlib import Path
 
+ORDER = [
+    "hemisphere", "cap", "S4", "S9", "ball", "box in R2", "box in R3", "box in R5", "lon/lat box", "band",
+    "US, plains", "US, Atlantic", "US, Arizona",
+]  # fmt: skip
 RESULTS = Path(__file__).with_name("results.csv")
 
 
@@ -10,7 +14,7 @@ def read() -> list[dict[str, str]]:
     if not RESULTS.is_file():
         return []
     with RESULTS.open(newline="") as file:
-        return list(csv.DictReader(file))
+        return sorted(csv.DictReader(file), key=lambda row: ORDER.index(row["setting"]))
 
 
 def write(setting: str, found: list[dict[str, str]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -55,10 +56,11 @@ class Fit:
     facts: tuple[tuple[str, str], ...] = ()
 
 
-class Estimator:
+class Estimator(ABC):
     """Base of the estimators: the constructor stores, `fit` validates and returns self."""
 
     model: Any
+    outside: Any = "raise"
     _fit: Fit | None = None
     _goodness: tuple[Fit, GoodnessOfFit | None] | None = None
     _why_not_fitted: str = "call fit first."
@@ -230,7 +232,7 @@ class Estimator:
         n_resamples = check_count(n_resamples, "n_resamples", at_least=2)
         if n_jobs is not None:
             n_jobs = check_count(n_jobs, "n_jobs")
-        self.check_rows_of_fit(Rows(X, fit.kept.region, sample_weight, getattr(self, "outside", "raise")))
+        self.check_rows_of_fit(Rows(X, fit.kept.region, sample_weight, self.outside))
         rows = np.asarray(as_rows(X, "X"))
         weight = check_sample_weight(sample_weight, len(rows))
         seeds = check_random_state(random_state).integers(2**63, size=n_resamples).tolist()
@@ -246,9 +248,9 @@ class Estimator:
         """An estimator like this one, with all that came from the data fixed."""
         return type(self)(**self.get_params())
 
+    @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Estimate the parameters."""
-        raise NotImplementedError
 
     @property
     def std_errors_(self) -> Parameters:
