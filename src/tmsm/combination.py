@@ -1,9 +1,9 @@
 """Stacked equations become an estimate: generalised method of moments in two steps, and a correction of its bias.
 
-1.  θ₀ from the first weight alone; T the tangent of the family there.
-2.  θ₁ minimises f̄ᵀ S⁻¹ f̄ over the family, f̄ = A θ + b the stacked means (along T) and S their covariance at θ₀.
-3.  A and S again, from rows tilted so that f̄ = 0: L = Aᵀ S⁻¹ hardly depends on the noise in f̄, which step 2's does,
-and L (A θ + b) = 0 along the family gives θ̂.
+First, θ₀ from the first weight alone; T is the tangent of the family there.  Second, θ₁ minimises f̄ᵀ S⁻¹ f̄ over the
+family, f̄ = A θ + b the stacked means (along T) and S their covariance at θ₀.  Third, A and S again, from rows tilted so
+that f̄ = 0: L = Aᵀ S⁻¹ then hardly depends on the noise in f̄, as that of the second step does, and L (A θ + b) = 0 along
+the family gives θ̂.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ _INDEPENDENT = 1e-6
 # Less than this share of the variance in a direction is rounding.
 _SINGULAR = 1e-13
 _MAX_STEPS = 20
+# In standard errors of θ₀: the last step corrects a bias, which is smaller.
+_MAX_CORRECTION = 3.0
 # Streams are used where the error of θ₀ makes up at most this share of their mean square, as seen on so many rows.
 _MAX_SHARE = 0.01
 _SHARE_ROWS = 8192
@@ -105,17 +107,18 @@ def combine(
     tilted = tilt_equations(
         spec, rows, near, sums.A @ near + sums.b, reduction.T @ (weights @ mean), metric, sums.weight_sum
     )
-    weights = weigh(tilted.squares)
-    A_tilted = reduction @ tilted.equations.A
+    A_tilted, tilted_weights = reduction @ tilted.equations.A, weigh(tilted.squares)
+    L = (A_tilted @ frame.spread).T @ tilted_weights
+    correction = np.linalg.solve(L @ slope, L @ mean)
     theta = near
-    if linear:
-        L = (A_tilted @ frame.spread).T @ weights
-        theta = near - frame.spread @ np.linalg.solve(L @ slope, L @ mean)
+    if not np.linalg.norm(correction) <= _MAX_CORRECTION:
+        A_tilted, tilted_weights = A, weights  # the tilt has gone astray
+    elif linear:
+        theta = near - frame.spread @ correction
     elif not constraint.on_border(near):
-        L = A_tilted.T @ weights
-        theta = _root(constraint, near, L @ A, L @ b)
+        theta = _root(constraint, near, A_tilted.T @ tilted_weights @ A, A_tilted.T @ tilted_weights @ b)
     basis = frame.carried_to(constraint.tangent(theta))
-    L = (A_tilted @ basis).T @ weights
+    L = (A_tilted @ basis).T @ tilted_weights
     influence = -basis @ np.linalg.solve(L @ (A @ basis), L)
     covariance = reduction @ tilted.plain @ reduction.T / sums.weight_sum**2
     spread = influence @ covariance @ influence.T

@@ -193,7 +193,12 @@ class ScoreMatching(Estimator):
         assert sums is not None, "the sample has rows inside"
         self._n_outside = rows.n_outside
         constraint = self._check_sums(spec.model, sums.n, sums.weight_sum, sums.farthest)
-        found = combine(equations, rows, constraint, sums, sample)
+        try:
+            found = combine(equations, rows, constraint, sums, sample)
+        except np.linalg.LinAlgError as error:
+            raise EstimationError(
+                "The combined equations are singular on these rows: use more distinct rows, or a single weight."
+            ) from error
         self._moments, self._weight, self._objective = None, weight, found.criterion
         influence = EquationInfluence(equations, found.solution.theta, found.influence)
         facts = [("equations", f"{found.n_equations} for {constraint.n_free} parameters")]
