@@ -24,7 +24,7 @@ def data_file(name):
 def estimates(region, lonlat, kappa, seeds, fitted=None):
     """κ̂ of the geodesic weight for samples of 10,000, one for each seed."""
     model = tmsm.VonMisesFisher()
-    estimator = tmsm.ScoreMatching(model, fitted or region, "geodesic", standard_errors=False)
+    estimator = tmsm.ScoreMatching(model, region if fitted is None else fitted, "geodesic", standard_errors=False)
     mu = tmsm.lonlat_to_xyz(*lonlat)
     found = []
     for seed in seeds:

@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "weights.md"
 WEIGHTS = ["geodesic", "chordal", "projected", "saturating", "normal", "componentwise", "combined"]
 # From so many rows on the seeds are too few for errors, and the stated covariances are used.
-STATED_FROM = 100_000
+STATED_FROM = 10_000
+ENOUGH_FOR_COVERAGE = 100
 
 
 def number(row, name):
@@ -40,7 +41,8 @@ def default_table(rows):
         cells = []
         for n in sizes:
             row = found[setting, "auto", n]
-            cells.append(f"{percent(efficiency(row))} ({percent(number(row, 'coverage'))})")
+            covers = f" ({percent(number(row, 'coverage'))})" if int(row["seeds"]) >= ENOUGH_FOR_COVERAGE else ""
+            cells.append(percent(efficiency(row)) + covers)
         lines.append(f"| {setting} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

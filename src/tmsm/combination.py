@@ -57,6 +57,8 @@ class Combination:
         θ̂ − θ ≈ the mean of influence @ e_i, shape (p, m).
     criterion
         f̄ᵀ Ω⁻¹ f̄ at θ̂, Ω the covariance of one row's equations.
+    p_value
+        Of the test that all equations hold for one θ.
     n_equations
         Number of independent ones.
     sums
@@ -67,6 +69,7 @@ class Combination:
     covariance: FloatArray
     influence: FloatArray
     criterion: float
+    p_value: float
     n_equations: int
     sums: EquationSums
 
@@ -75,6 +78,8 @@ def combine(
     spec: EquationSpec, rows: Rows, constraint: Constraint, sums: EquationSums, sample: FloatArray
 ) -> Combination:
     """Combine the equations of rows; ``sums`` are those of `sum_equations`, ``sample`` some of the rows."""
+    from scipy.special import chdtrc
+
     p = spec.n_statistics
     first = solve(constraint, sums.A[:p], sums.b[:p])
     residuals = sum_residuals(spec, rows, first.theta)
@@ -123,11 +128,13 @@ def combine(
     covariance = reduction @ tilted.plain @ reduction.T / sums.weight_sum**2
     spread = influence @ covariance @ influence.T
     mean = A @ theta + b
+    criterion = float(mean @ _solve_scaled(covariance, mean))
     return Combination(
         replace(solution, theta=theta, status=f"Several weights, combined. {solution.status}".strip()),
         0.5 * (spread + spread.T),
         influence @ reduction,
-        float(mean @ _solve_scaled(covariance, mean)) / effective,
+        criterion / effective,
+        float(chdtrc(max(len(kept) - constraint.n_free, 1), criterion)),
         len(kept),
         sums,
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.estimators.base import Estimator
-from tmsm.estimators.summary import plain_table
+from tmsm.estimators.summary import plain_table, readable_p
 
 __all__ = ["ComparedFit", "Comparison", "compare"]
 
@@ -65,7 +65,7 @@ class Comparison(Sequence[ComparedFit]):
         rows = [("", "weight", "parameters", "criterion", "above the best", "goodness of fit")]
         for fit in self.fits:
             above = "" if fit is self.fits[0] else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
-            goodness = "" if fit.p_value is None else f"p = {fit.p_value:.2g}"
+            goodness = "" if fit.p_value is None else readable_p(fit.p_value)
             rows.append((fit.name, fit.method, str(fit.n_parameters), f"{fit.criterion:.6g}", above, goodness))
         return plain_table(rows)
 

@@ -127,8 +127,9 @@ def direction_ellipse(
 
 
 def cautions(model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:
-    """Sentences on directions that the data hardly determine."""
+    """Sentences on what the data hardly determine."""
     found = []
+    params, errors = model.parameters(theta, embedding_dim), standard_errors(model, theta, covariance, embedding_dim)
     for field in model.fields:
         if field.kind == "direction":
             half_axes, _ = _ellipse_axes(model, theta, covariance, embedding_dim, field.name, 0.95)
@@ -137,6 +138,10 @@ def cautions(model: Model, theta: FloatArray, covariance: FloatArray, embedding_
                     f"The data hardly determine the {field.name.replace('_', ' ')}: its 95 % region reaches "
                     "beyond a right angle. Use more rows, or take the intervals for a rough guide only."
                 )
+        elif field.lowest == 0.0 and errors[field.name] > 0.0 and params[field.name] < 1.96 * errors[field.name]:
+            found.append(
+                f"The interval of the {field.name.replace('_', ' ')} reaches zero: the rows hardly tell it from none."
+            )
     return found
 
 

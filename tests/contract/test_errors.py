@@ -444,3 +444,8 @@ def test_results_cannot_be_changed_by_accident():
         fit.params_.concentration = 3.0
     before = fit.summary()
     assert fit.set_params(model=tmsm.VonMisesFisher(2.0)).summary() == before
+
+
+def test_regions_are_neither_true_nor_false():
+    with pytest.raises(TypeError, match="combine regions with &"):
+        _ = tmsm.Hemisphere([1.0, 0, 0]) and tmsm.Cap([1.0, 0, 0], 0.5)

@@ -241,3 +241,20 @@ def test_columns_of_very_different_spread_are_pointed_out():
     assert "similar units" not in tmsm.ScoreMatching(model, tmsm.Polygon(corners)).fit(X).status_
     stretched = tmsm.ScoreMatching(model, tmsm.Polygon(corners * stretch)).fit(X * stretch)
     assert "bring them to similar units" in stretched.status_
+
+
+def test_weights_that_contradict_each_other_are_not_combined_by_default():
+    """Kent's rows taken for von Mises–Fisher's: each weight has its own target, and the errors of many assume the model."""
+    oval = {"mean_direction": np.ones(3) / np.sqrt(3), "major_axis": np.array([1.0, -1, 0]) / np.sqrt(2)}
+    X = tmsm.Kent().sample(10_000, OCTANT, random_state=0, concentration=10.0, ovalness=4.0, **oval)
+    fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), OCTANT).fit(X)
+    assert isinstance(fit.weight_, weights.Saturating)
+    assert "a single one was used" in fit.status_
+    bootstrap = fit.bootstrap(X, 80, random_state=0)
+    assert fit.std_errors_.concentration == pytest.approx(bootstrap.std_errors.concentration, rel=0.3)
+    asked = tmsm.ScoreMatching(tmsm.VonMisesFisher(), OCTANT, "combined").fit(X)
+    assert isinstance(asked.weight_, weights.Combined)
+    assert "contradict each other" in asked.status_
+    right = tmsm.ScoreMatching(tmsm.Kent(), OCTANT).fit(X)
+    assert isinstance(right.weight_, weights.Combined)
+    assert "contradict" not in right.status_

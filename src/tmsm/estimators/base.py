@@ -13,7 +13,7 @@ import numpy as np
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError
 from tmsm.estimators.diagnostics import extrapolation, mass_outside, unequal_columns
-from tmsm.estimators.summary import summary_table
+from tmsm.estimators.summary import readable_p, summary_table
 from tmsm.goodness import Criterion, GoodnessOfFit, information_criterion, over_identification
 from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
 from tmsm.influence import Influence
@@ -30,6 +30,8 @@ __all__ = ["Estimator", "Fit", "check_model", "check_region", "require_rows"]
 
 # Below it the rows could hardly come from the model, and the status says so.
 _SUSPICIOUS = 1e-6
+# Rows for each parameter below which the status says that they are few.
+_FEW_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -149,14 +151,16 @@ class Estimator(ABC):
         sentences = [fit.status]
         if fit.covariance is not None:
             sentences += cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)
+        if fit.n_samples < _FEW_ROWS * (k := fit.model.constraint(fit.embedding_dim).n_free):
+            sentences.append(f"{fit.n_samples:,} rows are few for {k} parameters: take the errors for a rough guide.")
         sentences += extrapolation(fit.params, fit.kept.region)
         sentences += unequal_columns(fit.kept)
         goodness = self.goodness_of_fit_
         if goodness is not None and goodness.p_value < _SUSPICIOUS:
             sentences.append(
                 f"The rows do not look like {type(self.model).__name__} inside this region "
-                f"(p = {goodness.p_value:.0e}): they may be bimodal, axial or of another shape, or the border may be "
-                "wrong. Compare with a wider family, and look at a map."
+                f"({readable_p(goodness.p_value)}): they may be bimodal, axial or of another shape, or the border may "
+                "be wrong. Compare with a wider family, and look at a map."
             )
         return " ".join(sentences)
 
@@ -197,7 +201,7 @@ class Estimator(ABC):
         if n != fit.n_samples:
             raise InvalidInputError(
                 f"X has {n:,} rows inside the region, and the fit was made from {fit.n_samples:,}: "
-                "the rows of the fit are needed."
+                "the rows of the fit are needed. To work on a subset, fit the subset."
             )
         if fit.complete and not rows.kept().same_as(fit.kept):
             raise InvalidInputError("These are not the rows that the fit was made from, which are needed.")
@@ -230,6 +234,8 @@ class Estimator(ABC):
         """
         fit = self._fitted
         n_resamples = check_count(n_resamples, "n_resamples", at_least=2)
+        if n_jobs == -1:  # joblib's word for all
+            n_jobs = None
         if n_jobs is not None:
             n_jobs = check_count(n_jobs, "n_jobs")
         self.check_rows_of_fit(Rows(X, fit.kept.region, sample_weight, self.outside))
@@ -303,7 +309,10 @@ class Estimator(ABC):
         goodness = self.goodness_of_fit_
         if goodness is not None:
             found.append(
-                ("goodness of fit", f"χ² = {goodness.statistic:.3g} on {goodness.df} df, p = {goodness.p_value:.2g}")
+                (
+                    "goodness of fit",
+                    f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}",
+                )
             )
         return found
 

@@ -39,6 +39,9 @@ from tmsm.weights import ROWS_PER_SQUARE, Auto, Combined, Constant, Distance, We
 
 __all__ = ["ScoreMatching"]
 
+# Below such a p-value several weights do not estimate the same thing.
+_CONTRADICTION = 1e-4
+
 
 class ScoreMatching(Estimator):
     """Fit a model to data that were only seen inside a region, without its normalising constant.
@@ -157,14 +160,7 @@ class ScoreMatching(Estimator):
         spec = self._spec(rows, sample)
         try:
             if isinstance(spec.weight, Combined):
-                try:
-                    self._fit_combined(spec, spec.weight, rows, sample[0])
-                except EstimationError:
-                    if not isinstance(as_weight(self.weight), Auto):
-                        raise
-                    # Many rows, but few distinct ones: a single weight may do.
-                    spec = replace(spec, weight=Auto().resolve(rows.region, sample[0]))
-                    self._fit_single(spec, rows)
+                self._fit_combined(spec, spec.weight, rows, sample[0])
             else:
                 self._fit_single(spec, rows)
             if self.refine is not None:
@@ -193,12 +189,22 @@ class ScoreMatching(Estimator):
         assert sums is not None, "the sample has rows inside"
         self._n_outside = rows.n_outside
         constraint = self._check_sums(spec.model, sums.n, sums.weight_sum, sums.farthest)
+        chosen = isinstance(as_weight(self.weight), Auto)
         try:
             found = combine(equations, rows, constraint, sums, sample)
-        except np.linalg.LinAlgError as error:
+        except (np.linalg.LinAlgError, EstimationError) as error:
+            if chosen:  # many rows, but few distinct ones: a single weight may do
+                self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
+                return
             raise EstimationError(
-                "The combined equations are singular on these rows: use more distinct rows, or a single weight."
+                f"The combined equations do not determine the estimate: {error} Or use a single weight."
             ) from error
+        if found.p_value < _CONTRADICTION and chosen:
+            self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
+            assert self._fit is not None
+            note = "Several weights contradict each other under this model, so that a single one was used."
+            self._fit = replace(self._fit, status=f"{self._fit.status} {note}")
+            return
         self._moments, self._weight, self._objective = None, weight, found.criterion
         influence = EquationInfluence(equations, found.solution.theta, found.influence)
         facts = [("equations", f"{found.n_equations} for {constraint.n_free} parameters")]
@@ -208,6 +214,12 @@ class ScoreMatching(Estimator):
             caution = (
                 f"{sums.n:,} rows are few for {found.n_equations} equations: the errors may be understated. "
                 "Use a single weight ('auto' does), or the bootstrap."
+            )
+            solution = replace(solution, status=f"{solution.status} {caution}")
+        if found.p_value < _CONTRADICTION:
+            caution = (
+                "The weights contradict each other under this model, and the errors assume that it holds: "
+                "use the bootstrap, or a single weight."
             )
             solution = replace(solution, status=f"{solution.status} {caution}")
         self._show(spec, solution, covariance, sums.n, influence, facts)

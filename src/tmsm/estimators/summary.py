@@ -1,6 +1,7 @@
 """Plain-text tables."""
 
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,11 @@ import numpy as np
 from tmsm.coordinates import xyz_to_lonlat
 from tmsm.models.parameters import Field, Parameters
 
-__all__ = ["plain_table", "summary_table"]
+__all__ = ["plain_table", "readable_p", "summary_table"]
+
+
+# Columns of the facts below the table.
+_WIDTH = 110
 
 
 def summary_table(
@@ -33,8 +38,20 @@ def summary_table(
     table = plain_table(rows)
     rule = "─" * max(len(line) for line in table.splitlines())
     label_width = max(len(label) for label, _ in facts)
-    closing = [f"{label.ljust(label_width)}  {_shortened(text)}".rstrip() for label, text in facts]
+    indent = " " * (label_width + 2)
+    closing = [
+        textwrap.fill(
+            _shortened(text), _WIDTH, initial_indent=f"{label.ljust(label_width)}  ", subsequent_indent=indent,
+            break_long_words=False, break_on_hyphens=False,
+        )
+        for label, text in facts
+    ]  # fmt: skip
     return "\n".join([title, rule, table, rule, *closing])
+
+
+def readable_p(value: float) -> str:
+    """A p-value as a reader wants it."""
+    return f"p = {value:.2g}" if value >= 1e-300 else "p < 1e-300"
 
 
 def plain_table(rows: Sequence[Sequence[str]]) -> str:

@@ -117,6 +117,9 @@ class Region(ValueObject, ABC):
         """Whether each row of X lies inside, shape (n,); a point on the border does not."""
         return self.signed_distance(self.manifold.check_points(X))[0] > 0.0
 
+    def __bool__(self) -> bool:
+        raise InvalidTypeError("A region is neither true nor false: combine regions with &, | and ~, not and, or, not.")
+
     def __invert__(self) -> Region:
         from tmsm.regions.combinations import Complement
 
