@@ -106,6 +106,7 @@ def draw(rows, path):
         ax.set_title(setting, fontsize=10)
         ax.set(xscale="log", ylim=(0.0, 1.12))
         ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(labelbottom=True, labelsize=8)
     for ax in list(axes.flat)[len(settings) :]:
         ax.set_axis_off()
     handles = {}

@@ -244,7 +244,7 @@ def test_columns_of_very_different_spread_are_pointed_out():
 
 
 def test_weights_that_contradict_each_other_are_not_combined_by_default():
-    """Kent's rows taken for von Mises–Fisher's: each weight has its own target, and errors of several assume the model."""
+    """Kent's rows taken for von Mises–Fisher's: each weight has its own target; errors of several assume the model."""
     oval = {"mean_direction": np.ones(3) / np.sqrt(3), "major_axis": np.array([1.0, -1, 0]) / np.sqrt(2)}
     X = tmsm.Kent().sample(10_000, OCTANT, random_state=0, concentration=10.0, ovalness=4.0, **oval)
     fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), OCTANT).fit(X)
