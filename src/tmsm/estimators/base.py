@@ -39,7 +39,7 @@ class Fit:
     """Everything a fit found; the estimator shows it under names that end in an underscore.
 
     ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.  ``kept`` are at most
-    65,536 of the rows, by which the estimate can be judged later.
+    65,536 of the rows, by which the estimate can be judged later, and ``kept_share`` their share of all.
     """
 
     title: str
@@ -55,6 +55,7 @@ class Fit:
     method: str = ""
     log_exposure: LogExposure | None = None
     complete: bool = True
+    kept_share: float = 1.0
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -185,8 +186,7 @@ class Estimator(ABC):
         fit = self._fitted
         if not fit.complete:
             raise InvalidInputError("A stream keeps only its first rows and has no information criterion: use fit.")
-        share = len(fit.kept) / fit.n_samples
-        return information_criterion(fit.model, fit.kept, fit.theta, fit.influence, fit.log_exposure, share)
+        return information_criterion(fit.model, fit.kept, fit.theta, fit.influence, fit.log_exposure, fit.kept_share)
 
     def check_rows_of_fit(self, rows: Rows) -> None:
         """Raise unless these are the rows that the estimate was made from."""

@@ -83,6 +83,7 @@ class NaiveMLE(Estimator):
             n_samples=len(rows),
             influence=LikelihoodInfluence(model, expected, per_row),
             kept=rows.kept(),
+            kept_share=1.0 / rows.sample_stride,
             status="The maximum of the likelihood on the whole manifold: truncation is ignored."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
         )

@@ -114,6 +114,7 @@ class ScoreMatching(Estimator):
     _n_outside: int = 0
     # At most 65,536 rows to judge the estimate by; of a stream those of its first block.
     _kept: Rows
+    _kept_share: float
     # None where several weights are combined.
     _moments: Moments | None = None
     _weight: Weight
@@ -351,7 +352,7 @@ class ScoreMatching(Estimator):
         sample = weighted[0]
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
-        self._kept = Rows(sample, rows.region, weighted[1])
+        self._kept, self._kept_share = Rows(sample, rows.region, weighted[1]), 1.0 / rows.sample_stride
         self._extent = float(np.ptp(sample, axis=0).max())
         if self._extent > 0.0 and not 1e-100 < self._extent < 1e100:
             raise InvalidInputError(
@@ -364,7 +365,7 @@ class ScoreMatching(Estimator):
     def _resolved_weight(self, rows: Rows, sample: FloatArray, streamed: bool) -> Weight:
         region, weight = rows.region, as_weight(self.weight)
         n_free = self.model.constraint(region.manifold.embedding_dim).n_free
-        n_rows = self._kept.effective_number * rows.sample_stride
+        n_rows = self._kept.effective_number / self._kept_share
         if isinstance(weight, Auto):
             weight = Auto(combine=weight.combine and not streamed).choose(region, n_free, n_rows)
         if streamed and isinstance(weight, Combined):
@@ -460,6 +461,7 @@ class ScoreMatching(Estimator):
             method=type(spec.weight).__name__.lower(),
             log_exposure=spec.log_exposure,
             complete=self._stream is None,
+            kept_share=self._kept_share,
             facts=tuple(facts),
         )
 
@@ -469,7 +471,7 @@ class ScoreMatching(Estimator):
         if single is None or isinstance(single, Constant) or not fit.complete:
             return super()._diagnostics()
         share, effective = weight_shares(MomentSpec(fit.model, single), fit.kept)
-        effective *= fit.n_samples / len(fit.kept)
+        effective /= fit.kept_share
         return [
             ("nearest tenth", f"{100.0 * share:.2g} % of the weight on the 10 % of rows nearest to the border"),
             ("effective rows", f"{effective:,.0f} by that weight"),

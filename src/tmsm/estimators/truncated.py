@@ -145,6 +145,7 @@ class TruncatedMLE(Estimator):
             status=status,
             influence=LikelihoodInfluence(model, expected, per_row),
             kept=rows.kept(),
+            kept_share=1.0 / rows.sample_stride,
             log_exposure=self.log_exposure,
             facts=(("region", repr(self.region)), *facts),
         )
