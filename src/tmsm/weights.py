@@ -405,9 +405,10 @@ class Combined(Weight):
     Parameters
     ----------
     level
-        1: two scales; 2: and fields along the border (in dimension two); 3, 4: and polynomials of degree two,
-        three; 5: those at two scales.  By default the highest level whose number m of equations fits the number n of
-        rows: 10 m² ≤ n, or 40 m² ≤ n if the base is more than a scalar weight and the rest brings less.
+        1: two scales; 2: and fields along the border (in dimension two, from a scalar base); 3, 4: and
+        polynomials of degree two, three; 5: those at two scales.  By default the highest level whose number m
+        of equations fits the number n of rows: 10 m² ≤ n, or 40 m² ≤ n if the base is more than a scalar
+        weight and the rest brings less.
     base
         The weight of which two scales are taken: `Saturating`, `Componentwise` or `Normal`.  By default
         componentwise where the region has axes, normal-only where its border is smooth, else saturating.
@@ -461,7 +462,9 @@ class Combined(Weight):
     def parts(self, manifold: Manifold) -> tuple[EquationPart, ...]:
         """The equations of its level on a manifold; streams need one where tangents can be turned."""
         assert self.level is not None, "with_level() comes first"
-        parts = [part for level in _LEVELS[: self.level] for part in level]
+        # Tensor weights keep what runs along the border anyway: to them streams alone bring nothing.
+        highest = 1 if self.level == 2 and not isinstance(self.base, Saturating) else self.level
+        parts = [part for level in _LEVELS[:highest] for part in level]
         return tuple(part for part in parts if part.kind != "streams" or manifold.has_quarter_turn)
 
     def n_equations(self, manifold: Manifold, n_free: int) -> int:
