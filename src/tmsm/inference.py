@@ -94,6 +94,8 @@ def confidence_interval(
         else:
             margin = z * errors[field.name]
             low = np.maximum(params[field.name] - margin, field.lowest)
+            if field.is_covariance:
+                np.fill_diagonal(low, np.maximum(np.diag(low), 0.0))
             intervals[field.name] = (low if np.ndim(low) else float(low), params[field.name] + margin)
     return Parameters(**intervals)
 

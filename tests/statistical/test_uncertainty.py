@@ -118,3 +118,12 @@ def test_weighted_errors_use_the_squares_of_the_weights():
         stated.append(fit.std_errors_.concentration)
     # Six standard errors of a standard deviation; weights taken for counts would be off by a factor of 2.4.
     assert np.median(stated) / np.std(kappas) == pytest.approx(1.0, abs=6 / np.sqrt(2 * 400))
+
+
+def test_intervals_of_variances_stay_above_zero():
+    model, box = tmsm.MultivariateNormal(), tmsm.Box([-1.0, -1.0], [1.0, 1.0])
+    X = model.sample(60, box, random_state=0, mean=[0.0, 0.0], covariance=np.eye(2))
+    fit = tmsm.ScoreMatching(model, box).fit(X)
+    low, high = fit.confidence_interval(0.999999).covariance
+    assert (np.diag(low) == 0.0).any()
+    assert low[0, 1] < 0.0 < high[0, 1]

@@ -42,7 +42,7 @@ class MultivariateNormal(Model):
 
     covariance: FloatArray | None = None
 
-    fields = (Field("mean"), Field("covariance"))
+    fields = (Field("mean"), Field("covariance", is_covariance=True))
 
     def __init__(self, covariance: ArrayLike | None = None) -> None:
         known = None if covariance is None else frozen_array(_check_covariance(covariance))

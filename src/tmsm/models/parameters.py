@@ -14,12 +14,13 @@ class Field:
     """One named parameter of a model and what kind of quantity it is.
 
     An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle.
-    Intervals do not go below ``lowest``.
+    Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.
     """
 
     name: str
     kind: Literal["array", "direction"] = "array"
     lowest: float = -np.inf
+    is_covariance: bool = False
 
 
 class Parameters(Mapping[str, Any]):
