@@ -211,6 +211,14 @@ def run_checks():
     ):
         for name, share in checks.coverage(truth, n, 1000, weight).items():
             report(f"{label}, {weight}, n = {n:,}: 95 % region of {name} covers", 100 * share, "%", limit)
+    turns = families.simulate(tmsm.Kent(), 2000, "auto")["standardised"].T[2:]
+    for name, values in zip(("along the oval", "across it", "of the oval"), turns, strict=True):
+        report(
+            f"Kent, auto, n = 1,000: 95 % interval of the turn {name}",
+            100 * (np.abs(values) < 1.96).mean(),
+            "%",
+            (93, 97),
+        )
 
 
 if __name__ == "__main__":

@@ -61,8 +61,6 @@ class Combination:
         Of the test that all equations hold for one θ.
     n_equations
         Number of independent ones.
-    sums
-        n, A and b.
     """
 
     solution: Solution
@@ -71,7 +69,6 @@ class Combination:
     criterion: float
     p_value: float
     n_equations: int
-    sums: EquationSums
 
 
 def combine(
@@ -136,7 +133,6 @@ def combine(
         criterion / effective,
         float(chdtrc(max(len(kept) - constraint.n_free, 1), criterion)),
         len(kept),
-        sums,
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from tmsm.arrays import FloatArray, IntArray, weighted_gram
 from tmsm.models.base import Model
-from tmsm.moments import BlockTerms, LogExposure, MomentSpec, exposure_terms
+from tmsm.moments import BlockTerms, LinearSums, LogExposure, MomentSpec, exposure_terms
 from tmsm.polynomials import LocalPolynomials, PolynomialValues
 from tmsm.rows import Block, Rows
 from tmsm.weights import Combined, Constant, EquationPart, Weight
@@ -57,9 +57,7 @@ class EquationSpec:
 
     def size(self, part: EquationPart) -> int:
         """Number of equations in a part."""
-        if part.kind == "statistics":
-            return self.n_statistics
-        return sum(self.polynomials.count(degree) for degree in part.degrees)
+        return part.size(self.n_statistics, self.polynomials.manifold.dim)
 
     def n_equations(self, n_free: int) -> int:
         """How many are left for a family with so many free parameters."""
@@ -67,7 +65,7 @@ class EquationSpec:
 
     def part_numbers(self, n_free: int) -> IntArray:
         """Which part each of those equations belongs to, shape (m',)."""
-        sizes = [n_free if part.kind == "statistics" else self.size(part) for part in self.parts]
+        sizes = [part.size(n_free, self.polynomials.manifold.dim) for part in self.parts]
         return np.repeat(np.arange(len(sizes)), sizes)
 
     def reduction(self, tangent: FloatArray) -> FloatArray:
@@ -86,7 +84,7 @@ class EquationSpec:
 
 
 @dataclass(frozen=True)
-class EquationSums:
+class EquationSums(LinearSums):
     """Additive sums over rows of w, w A_i (m, p) and w b_i (m,)."""
 
     n: int
@@ -94,16 +92,6 @@ class EquationSums:
     A_sum: FloatArray
     b_sum: FloatArray
     farthest: float
-
-    @property
-    def A(self) -> FloatArray:
-        """Mean of A_i, shape (m, p)."""
-        return self.A_sum / self.weight_sum
-
-    @property
-    def b(self) -> FloatArray:
-        """Mean of b_i, shape (m,)."""
-        return self.b_sum / self.weight_sum
 
     def __add__(self, other: EquationSums) -> EquationSums:
         return EquationSums(
@@ -174,19 +162,14 @@ class TiltedSums:
 
 def sum_equations(spec: EquationSpec, rows: Rows) -> EquationSums | None:
     """One pass: the means of A_i and b_i; None if no row lies inside."""
-    total: EquationSums | None = None
-    for sums in rows.map(lambda block: _block_sums(_terms(spec, block), block)):
-        total = sums if total is None else total + sums
-    return total
+    return rows.total(lambda block: _block_sums(_terms(spec, block), block))
 
 
 def sum_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> ResidualSums:
     """One pass: the mean of e_i = A_i θ + b_i and its covariance."""
-    total: ResidualSums | None = None
-    for sums in rows.map(lambda block: ResidualSums.of(_residuals(_terms(spec, block), theta), block.sample_weight)):
-        total = sums if total is None else total + sums
-    assert total is not None
-    return total
+    sums = rows.total(lambda block: ResidualSums.of(_residuals(_terms(spec, block), theta), block.sample_weight))
+    assert sums is not None, "there are rows inside"
+    return sums
 
 
 def tilt_equations(
@@ -219,11 +202,9 @@ def tilt_equations(
             _block_sums(terms, replace(block, sample_weight=w * tilt)),
         )
 
-    total: TiltedSums | None = None
-    for sums in rows.map(block_sums):
-        total = sums if total is None else total + sums
-    assert total is not None
-    return total
+    sums = rows.total(block_sums)
+    assert sums is not None, "there are rows inside"
+    return sums
 
 
 def equation_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> FloatArray:

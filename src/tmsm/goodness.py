@@ -7,7 +7,7 @@ is the over-identification test of Sargan and Hansen; any other estimate may be 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -16,14 +16,13 @@ from tmsm.arrays import FloatArray
 from tmsm.combination import LocalFrame, independent_equations
 from tmsm.equations import EquationSpec, equation_residuals, sum_equations
 from tmsm.errors import EstimationError
-from tmsm.influence import Influence
 from tmsm.models.base import Model
-from tmsm.moments import LogExposure, MomentSpec, row_residuals
+from tmsm.moments import LogExposure
 from tmsm.polynomials import LocalPolynomials
 from tmsm.rows import Rows
-from tmsm.weights import Combined, Constant, Distance, EquationPart, Saturating
+from tmsm.weights import Combined, EquationPart, Saturating
 
-__all__ = ["Criterion", "GoodnessOfFit", "information_criterion", "over_identification"]
+__all__ = ["GoodnessOfFit", "over_identification"]
 
 # Two scales for what the model has; then one for shapes that it does not have, and fields along the border, if
 # there are so many rows for each squared number of equations.
@@ -96,46 +95,3 @@ def over_identification(
     statistic = float(mean @ np.linalg.solve(parts.T @ parts, mean))
     # Hotelling: the covariance is estimated from so many rows.
     return GoodnessOfFit(statistic, df, float(fdtrc(df, n - df, statistic * (n - df) / (df * (n - 1.0)))))
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """An estimate of the objective J on new rows.
-
-    Attributes
-    ----------
-    value
-        J at the estimate plus the optimism of having been fitted to the same rows: lower is better.
-    optimism
-        That correction.
-    row_values
-        Each row's part of J, shape (n,).
-    """
-
-    value: float
-    optimism: float
-    row_values: FloatArray
-
-
-def information_criterion(
-    model: Model,
-    rows: Rows,
-    theta: FloatArray,
-    influence: Influence,
-    log_exposure: LogExposure | None,
-    share: float = 1.0,
-) -> Criterion:
-    """J with the plain geodesic weight, corrected for optimism (Matsuda, Uehara and Hyvärinen 2021).
-
-    ``rows`` are this share of those that θ was fitted to.
-
-    The row's part of J is ρ_i(θ) = θᵀA_iθ + 2b_iᵀθ with slope 2 e_i, so fitting lowers the mean of ρ by
-    −2 Σ w² e_i·ψ_i / (Σw)² in expectation, ψ_i the influence of the row on θ̂; with the same weight for fit and
-    comparison that is 2 tr(A⁻¹ cov e)/n.
-    """
-    spec = MomentSpec(model, Distance("geodesic") if rows.region.has_border else Constant(), log_exposure)
-    e = row_residuals(spec, rows, theta)
-    values = (e + row_residuals(spec, rows, np.zeros_like(theta))) @ theta
-    w = rows.relative_weights()
-    optimism = -2.0 * share * float(w**2 @ np.einsum("ij,ij->i", e, influence.of(rows)))
-    return Criterion(float(w @ values) + optimism, optimism, values)

@@ -8,10 +8,9 @@ Everything here is a sum over rows, so two parts of a data set are added.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 
 import numpy as np
 
@@ -26,6 +25,7 @@ __all__ = [
     "MAX_FEATURE_STATISTICS",
     "BlockTerms",
     "Features",
+    "LinearSums",
     "LogExposure",
     "MomentSpec",
     "Moments",
@@ -78,8 +78,26 @@ class Features:
         return L @ self.squares @ L.T
 
 
+class LinearSums(ABC):
+    """Weighted sums over rows of A_i and b_i, the parts of equations A θ + b = 0."""
+
+    weight_sum: float
+    A_sum: FloatArray
+    b_sum: FloatArray
+
+    @property
+    def A(self) -> FloatArray:
+        """Mean of A_i, with a column for each statistic."""
+        return self.A_sum / self.weight_sum
+
+    @property
+    def b(self) -> FloatArray:
+        """Mean of b_i."""
+        return self.b_sum / self.weight_sum
+
+
 @dataclass(frozen=True)
-class Moments:
+class Moments(LinearSums):
     """Additive sums over rows; A and b are their means.
 
     Attributes
@@ -105,16 +123,6 @@ class Moments:
     b_sum: FloatArray
     farthest: float
     features: Features | None = None
-
-    @property
-    def A(self) -> FloatArray:
-        """Mean of A_i, shape (p, p)."""
-        return self.A_sum / self.weight_sum
-
-    @property
-    def b(self) -> FloatArray:
-        """Mean of b_i, shape (p,)."""
-        return self.b_sum / self.weight_sum
 
     def objective(self, theta: FloatArray) -> float:
         """J(θ) = θᵀAθ + 2bᵀθ, without its constant."""
@@ -183,10 +191,7 @@ def sum_statistics(model: Model, rows: Rows) -> StatisticSums | None:
             return StatisticSums(len(t), float(len(t)), float(len(t)), t.sum(axis=0))
         return StatisticSums(len(t), float(w.sum()), float(w @ w), w @ t)
 
-    total: StatisticSums | None = None
-    for sums in rows.map(block_sums):
-        total = sums if total is None else total + sums
-    return total
+    return rows.total(block_sums)
 
 
 def accumulate(spec: MomentSpec, rows: Rows, *, reference: FloatArray | None = None) -> Moments | None:
@@ -194,10 +199,7 @@ def accumulate(spec: MomentSpec, rows: Rows, *, reference: FloatArray | None = N
 
     With a ``reference`` θ₀, shape (p,), also the features about it.
     """
-    total: Moments | None = None
-    for moments in rows.map(lambda block: BlockTerms(spec, block).moments(reference)):
-        total = moments if total is None else total + moments
-    return total
+    return rows.total(lambda block: BlockTerms(spec, block).moments(reference))
 
 
 def residual_squares(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatArray:
@@ -207,7 +209,9 @@ def residual_squares(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatAr
         weight = None if block.sample_weight is None else block.sample_weight**2
         return weighted_gram(BlockTerms(spec, block).residuals(theta), weight)
 
-    return reduce(add, rows.map(block_squares))
+    squares = rows.total(block_squares)
+    assert squares is not None, "there are rows inside"
+    return squares
 
 
 def row_residuals(spec: MomentSpec, rows: Rows, theta: FloatArray) -> FloatArray:

@@ -65,10 +65,6 @@ class LocalPolynomials:
         spread = np.sqrt(max(float(values[-k:].mean()), 1e-300))
         return cls(manifold, center, vectors[:, : -k - 1 : -1].T / spread)
 
-    def count(self, degree: int) -> int:
-        """Number of monomials of a degree."""
-        return sum(1 for _ in combinations_with_replacement(range(len(self.axes)), degree))
-
     def evaluate(self, X: FloatArray, degree: int) -> PolynomialValues:
         """All monomials up to a degree at the rows of X (n, D), by the product rule."""
         coordinates = (X - self.center) @ self.axes.T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -110,6 +110,13 @@ class Rows:
                 yield function(block)
         self.n_outside = n_outside
         self._settled = not self._moved  # every row was checked; those that are moved are so each time
+
+    def total(self, function: Callable[[Block], T]) -> T | None:
+        """The sum of what a function gives for every block; None if no row lies inside."""
+        total: Any = None
+        for part in self.map(function):
+            total = part if total is None else total + part
+        return cast("T | None", total)
 
     def sample(self) -> FloatArray:
         """Rows with weight inside the region, spread evenly over the table, (m, D): for scales.

@@ -102,7 +102,7 @@ def stein_test(
         bandwidth = _median_distance(features.X, rng)
     else:
         bandwidth = check_number(bandwidth, "bandwidth", above=0.0)
-    signs = np.where(rng.random((n, n_resamples)) < 0.5, -1.0, 1.0).astype(np.float32)
+    signs = rng.integers(0, 2, size=(n, n_resamples), dtype=np.int8) * np.float32(2.0) - np.float32(1.0)
     return _test(features, found.influence.of(rows), bandwidth, signs)
 
 

@@ -27,7 +27,7 @@ LAYERS = [
     ["equations"],
     ["solve", "likelihood"],
     ["combination", "influence"],
-    ["inference", "goodness"],
+    ["inference", "goodness", "criterion"],
     ["resampling"],
     ["estimators"],
     ["stein", "comparison"],

@@ -42,6 +42,13 @@ CASES = {
         {"mean": [0.3, 0.2], "covariance": [[1.0, 0.3], [0.3, 0.8]]},
     ),
     "Σ known": (tmsm.MultivariateNormal(np.eye(3)), tmsm.Box([-1, -1, 0], [1, 2, 3]), {"mean": [0.5, 0, 0]}),
+    "Fisher–Bingham": (
+        tmsm.FisherBingham(),
+        OCTANT,
+        {"linear": 6 * np.ones(3) / np.sqrt(3), "quadratic": np.diag([2.0, 1.0, -3.0])},
+    ),
+    "Bingham": (tmsm.Bingham(), OCTANT, {"quadratic": np.diag([4.0, 1.0, -5.0])}),
+    "Watson": (tmsm.Watson(), OCTANT, {"axis": np.array([1.0, -1, 0]) / np.sqrt(2), "concentration": -8.0}),
     "lens on S4": (
         tmsm.VonMisesFisher(),
         tmsm.Cap(np.eye(5)[0], 1.2) & tmsm.Cap(np.eye(5)[1], 1.2),

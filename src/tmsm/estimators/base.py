@@ -11,10 +11,11 @@ from typing import Any, Self
 import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.criterion import Criterion, information_criterion
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError
 from tmsm.estimators.diagnostics import extrapolation, mass_outside, unequal_columns
 from tmsm.estimators.summary import readable_p, summary_table
-from tmsm.goodness import Criterion, GoodnessOfFit, information_criterion, over_identification
+from tmsm.goodness import GoodnessOfFit, over_identification
 from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
 from tmsm.influence import Influence
 from tmsm.models.base import Model

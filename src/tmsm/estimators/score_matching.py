@@ -35,7 +35,7 @@ from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
 from tmsm.solve import Solution, solve
 from tmsm.validation import check_flag, check_option
-from tmsm.weights import ROWS_PER_SQUARE, Auto, Combined, Constant, Distance, Weight, as_weight
+from tmsm.weights import ROWS_PER_SQUARE, Auto, Combined, Constant, Weight, as_weight, plain_weight
 
 __all__ = ["ScoreMatching"]
 
@@ -297,8 +297,7 @@ class ScoreMatching(Estimator):
         """
         fit = self._fitted
         rows = self._rows(X, sample_weight)
-        weight = Distance("geodesic") if rows.region.has_border else Constant()
-        moments = accumulate(MomentSpec(fit.model, weight, self.log_exposure), rows)
+        moments = accumulate(MomentSpec(fit.model, plain_weight(rows.region), self.log_exposure), rows)
         if moments is None or not moments.weight_sum > 0.0:
             raise InvalidInputError(rows.describe_absence())
         return -moments.objective(fit.theta)

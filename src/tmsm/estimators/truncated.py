@@ -146,6 +146,7 @@ class TruncatedMLE(Estimator):
             influence=LikelihoodInfluence(model, expected, per_row),
             kept=rows.kept(),
             kept_share=1.0 / rows.sample_stride,
+            method="likelihood",
             log_exposure=self.log_exposure,
             facts=(("region", repr(self.region)), *facts),
         )
