@@ -12,7 +12,7 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.inference import check_level
 from tmsm.models.base import Model
-from tmsm.models.parameters import Parameters
+from tmsm.models.parameters import Field, Parameters
 from tmsm.progress import PATIENCE, with_progress
 
 __all__ = ["Bootstrap", "map_resamples"]
@@ -54,7 +54,7 @@ class Bootstrap:
         for field in self.model.fields:
             values = self.params[field.name]
             if field.kind == "direction":
-                offsets = self._offsets(field.name)
+                offsets = self._offsets(field)
                 errors[field.name] = float(np.sqrt(np.mean(np.einsum("ij,ij->i", offsets, offsets))))
             else:
                 spread = np.std(values, axis=0, ddof=1)
@@ -75,7 +75,7 @@ class Bootstrap:
         for field in self.model.fields:
             values = self.params[field.name]
             if field.kind == "direction":
-                offsets = self._offsets(field.name)
+                offsets = self._offsets(field)
                 spread = offsets.T @ offsets / len(offsets)
                 axes, vectors = np.linalg.eigh(spread)
                 axes, vectors = np.maximum(axes[:0:-1], 1e-300), vectors[:, :0:-1]
@@ -87,10 +87,10 @@ class Bootstrap:
                 intervals[field.name] = (low, high) if np.ndim(low) else (float(low), float(high))
         return Parameters(**intervals)
 
-    def _offsets(self, name: str) -> FloatArray:
+    def _offsets(self, field: Field) -> FloatArray:
         """Tangent vectors from the estimate to the resampled directions, of the length of the angle, (B, D)."""
-        center, values = np.asarray(self.estimate[name]), np.asarray(self.params[name])
-        if name != "mean_direction":  # an axis has no sign
+        center, values = np.asarray(self.estimate[field.name]), np.asarray(self.params[field.name])
+        if field.is_axis:
             values = values * np.where(values @ center < 0.0, -1.0, 1.0)[:, None]
         cosine = values @ center
         across = values - np.outer(cosine, center)

@@ -99,8 +99,8 @@ class Kent(HarmonicFamily):
         """Names and kinds of the parameters."""
         return (
             Field("mean_direction", "direction"),
-            Field("major_axis", "direction"),
-            Field("minor_axis", "direction"),
+            Field("major_axis", "direction", is_axis=True),
+            Field("minor_axis", "direction", is_axis=True),
             Field("concentration", lowest=0.0),
             Field("ovalness", lowest=0.0 if self.balanced else -np.inf),
         )

@@ -13,7 +13,8 @@ __all__ = ["Field", "Parameters"]
 class Field:
     """One named parameter of a model and what kind of quantity it is.
 
-    An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle.
+    An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle, and an axis if its
+    sign has no meaning.
     Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.
     """
 
@@ -21,6 +22,7 @@ class Field:
     kind: Literal["array", "direction"] = "array"
     lowest: float = -np.inf
     is_covariance: bool = False
+    is_axis: bool = False
 
 
 class Parameters(Mapping[str, Any]):

@@ -44,7 +44,7 @@ class Watson(HarmonicFamily):
 
     concentration: float | None = None
 
-    fields = (Field("axis", "direction"), Field("concentration"))
+    fields = (Field("axis", "direction", is_axis=True), Field("concentration"))
     has_linear = False
 
     def __post_init__(self) -> None:
