@@ -125,6 +125,7 @@ MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
     (tmsm.MultivariateNormal(), {"mean": [0.4], "covariance": [[1.3]]}),
     (tmsm.MultivariateNormal(), {"mean": [0.5, 1.0], "covariance": [[1.5, 0.4], [0.4, 1.0]]}),
     (tmsm.MultivariateNormal([[1.5, 0.4], [0.4, 1.0]]), {"mean": [0.5, 1.0]}),
+    (tmsm.MultivariateNormal(isotropic=True), {"mean": [0.5, 1.0], "covariance": 1.3 * np.eye(2)}),
     (
         tmsm.MultivariateNormal(),
         {"mean": [0.0, 1.0, 0.5], "covariance": [[1.0, 0.2, 0.0], [0.2, 2.0, -0.3], [0.0, -0.3, 1.5]]},
@@ -149,7 +150,7 @@ MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
 
 
 # The same families written about another origin, as `centred` does.
-MODELS += [(model.centred(np.array([[3.0, -1.0], [5.0, 0.5]])), params) for model, params in MODELS[5:7]]
+MODELS += [(model.centred(np.array([[3.0, -1.0], [5.0, 0.5]])), params) for model, params in MODELS[5:8]]
 
 
 def model_id(entry: tuple[Model, dict[str, np.ndarray]]) -> str:

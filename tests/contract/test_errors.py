@@ -314,6 +314,11 @@ CONSTRUCTIONS = [
     ),
     (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [2.0, 1.0]]), "covariance must be positive definite"),
     (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [0.0, 1.0]]), "covariance must be symmetric"),
+    (lambda: tmsm.MultivariateNormal(np.eye(2), isotropic=True), "isotropic=True is for a covariance that is to be"),
+    (
+        lambda: tmsm.MultivariateNormal(isotropic=True).sample(5, mean=[0.0, 0.0], covariance=[[1.0, 0.5], [0.5, 1.0]]),
+        "covariance must be a multiple of the identity",
+    ),
     (lambda: tmsm.MultivariateNormal([1.0, 2.0]), "covariance must be a square matrix; got shape (2,)"),
     (lambda: MODEL.sample(5, mean_direction=[0.0, 0.0, 1.0]), "concentration must be given"),
     (lambda: MODEL.sample(5), "mean_direction must be given by name: VonMisesFisher has ['mean_direction', 'concent"),

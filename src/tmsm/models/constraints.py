@@ -27,6 +27,11 @@ class Constraint(ABC):
     def n_free(self) -> int:
         """Dimension k of the set: the number of parameters to estimate."""
 
+    @property
+    def only_turns(self) -> bool:
+        """Whether all of the set is one density turned on the sphere, with one normalising constant."""
+        return False
+
     @abstractmethod
     def point(self, theta: FloatArray) -> Point:
         """The point of the set at θ, or the nearest one where θ is not in it."""

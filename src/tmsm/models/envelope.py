@@ -13,6 +13,7 @@ for the largest acceptance.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import lgamma
 
 import numpy as np
@@ -62,17 +63,7 @@ class AngularEnvelope:
     @staticmethod
     def over(linear: FloatArray, quadratic: FloatArray) -> AngularEnvelope:
         """The envelope with the largest acceptance over v."""
-        a = float(np.linalg.norm(linear))
-        if a == 0.0:
-            return _envelope(linear, quadratic, 1.0)
-        # The acceptance is smooth in v with one maximum or two; a grid and one refinement find it.
-        grid = np.linspace(0.05, 1.0, 20)
-        for _ in range(2):
-            found = [_envelope(linear, quadratic, float(v)) for v in grid]
-            best = int(np.argmin([envelope.log_integral for envelope in found]))
-            step = grid[1] - grid[0]
-            grid = np.clip(np.linspace(grid[best] - step, grid[best] + step, 9), 1e-3, 1.0)
-        return found[best]
+        return _best_envelope(linear.tobytes(), quadratic.tobytes())
 
     def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Independent draws from the density, shape (n, D)."""
@@ -105,6 +96,22 @@ class AngularEnvelope:
         against = rng.random(n) * (1.0 + np.exp(-2.0 * size)) > 1.0
         X[against != (lean < 0.0)] *= -1.0
         return X, accepted
+
+
+@lru_cache(maxsize=16)  # whoever draws blocks or simulates asks for the same one again and again
+def _best_envelope(linear_bytes: bytes, quadratic_bytes: bytes) -> AngularEnvelope:
+    linear = np.frombuffer(linear_bytes)
+    quadratic = np.frombuffer(quadratic_bytes).reshape(linear.size, linear.size)
+    if not linear.any():
+        return _envelope(linear, quadratic, 1.0)
+    # The acceptance is smooth in v with one maximum or two; a grid and one refinement find it.
+    grid = np.linspace(0.05, 1.0, 20)
+    for _ in range(2):
+        found = [_envelope(linear, quadratic, float(v)) for v in grid]
+        best = int(np.argmin([envelope.log_integral for envelope in found]))
+        step = grid[1] - grid[0]
+        grid = np.clip(np.linspace(grid[best] - step, grid[best] + step, 9), 1e-3, 1.0)
+    return found[best]
 
 
 def _envelope(linear: FloatArray, quadratic: FloatArray, v: float) -> AngularEnvelope:

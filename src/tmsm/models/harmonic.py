@@ -149,14 +149,17 @@ class HarmonicFamily(SphereFamily):
 
     def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
         """θ of the largest likelihood, by Newton's method on the sphere's exact integral."""
+        constraint, no_curvature = self.constraint(embedding_dim), np.zeros((mean.size, mean.size))
 
         def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+            if constraint.only_turns:  # up to a constant
+                return -float(theta @ mean), -mean, no_curvature
             log_integral, expected, covariance = self._cumulants(theta, embedding_dim)
             return log_integral - float(theta @ mean), expected - mean, covariance
 
         _check_second_moment(np.eye(embedding_dim) / embedding_dim + self.split(mean, embedding_dim)[1])
         near = self._likelihood_starts(mean, embedding_dim)
-        best = minimise_over(self.constraint(embedding_dim), objective, near)
+        best = minimise_over(constraint, objective, near)
         if best is None:
             raise EstimationError(
                 "The likelihood has no maximum that could be found: for this family the rows are too few, nearly on "

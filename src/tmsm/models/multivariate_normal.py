@@ -12,7 +12,7 @@ from tmsm.models.base import Model
 from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.translated import Translated
-from tmsm.validation import as_float_array, check_vector
+from tmsm.validation import as_float_array, check_flag, check_vector
 from tmsm.values import frozen_array
 
 __all__ = ["MultivariateNormal"]
@@ -29,6 +29,8 @@ class MultivariateNormal(Model):
     ----------
     covariance
         Σ if it is known, shape (d, d), else None: estimated.
+    isotropic
+        Whether Σ is σ²I with an unknown σ: the same spread in every direction.
 
     Examples
     --------
@@ -41,12 +43,20 @@ class MultivariateNormal(Model):
     """
 
     covariance: FloatArray | None = None
+    isotropic: bool = False
 
     fields = (Field("mean"), Field("covariance", is_covariance=True))
 
-    def __init__(self, covariance: ArrayLike | None = None) -> None:
+    def __init__(self, covariance: ArrayLike | None = None, *, isotropic: bool = False) -> None:
         known = None if covariance is None else frozen_array(_check_covariance(covariance))
         object.__setattr__(self, "covariance", known)
+        object.__setattr__(self, "isotropic", check_flag(isotropic, "isotropic"))
+        if isotropic and known is not None:
+            raise InvalidInputError("isotropic=True is for a covariance that is to be estimated; this one is known.")
+
+    def __repr__(self) -> str:
+        known = None if self.covariance is None else self.covariance.tolist()
+        return "MultivariateNormal(isotropic=True)" if self.isotropic else f"MultivariateNormal(covariance={known!r})"
 
     def whole_manifold(self, embedding_dim: int) -> Manifold:
         manifold = Euclidean(embedding_dim)
@@ -112,6 +122,8 @@ class MultivariateNormal(Model):
 
     def constraint(self, embedding_dim: int) -> Constraint:
         p = self.n_statistics(embedding_dim)
+        if self.isotropic:
+            return AffineSubspace(np.zeros(p), _isotropic_basis(embedding_dim))
         if self.covariance is None:
             return Unrestricted(p)
         offset = np.zeros(p)
@@ -181,6 +193,8 @@ class MultivariateNormal(Model):
         second = np.empty((d, d))
         second[i, j] = second[j, i] = -mean[d:] / _multiplicity(i, j)
         sigma = second - np.outer(mu, mu)
+        if self.isotropic:
+            sigma = np.eye(d) * (float(np.trace(sigma)) / d)
         if not (np.diag(sigma) > 0.0).all() or not _lowest(sigma) > 1e-12:
             raise EstimationError("The sample covariance is singular: all rows are identical or lie in a plane.")
         return self.natural_parameters(mean=mu, covariance=sigma)
@@ -237,7 +251,18 @@ class MultivariateNormal(Model):
         sigma: FloatArray = self._known_or("covariance", given)
         if len(sigma) != mu.size:
             raise InvalidInputError(f"mean has {mu.size} entries, covariance {len(sigma)} rows.")
+        if self.isotropic and not np.allclose(sigma, sigma[0, 0] * np.eye(mu.size), rtol=1e-10, atol=0.0):
+            raise InvalidInputError("covariance must be a multiple of the identity: the model has isotropic=True.")
         return mu, sigma
+
+
+def _isotropic_basis(d: int) -> FloatArray:
+    """Orthonormal basis of the θ with Λ a multiple of the identity, shape (p, d + 1)."""
+    i, j = np.triu_indices(d)
+    basis = np.zeros((d + i.size, d + 1))
+    basis[:d, :d] = np.eye(d)
+    basis[d:, d] = (i == j) / np.sqrt(d)
+    return basis
 
 
 def _multiplicity(i: Any, j: Any) -> FloatArray:

@@ -61,6 +61,10 @@ class RotationOrbit(Constraint):
     def n_free(self) -> int:
         return len(self.planes) + int(self.basis.shape[1])
 
+    @property
+    def only_turns(self) -> bool:
+        return self.basis.shape[1] == 0
+
     def starts(self, theta: FloatArray) -> list[Point]:
         return [self._at(frame, theta) for frame in self.frames(theta)]
 
