@@ -34,9 +34,9 @@ bench: $(READY)  ## Measure speed, memory and accuracy as ratios, in one run
 	@$(BIN)/python -m benchmarks
 
 study: $(READY)  ## Run the study of weights anew (an hour); its tables go to docs/weights.md
-	$(BIN)/python -m experiments.weights
+	$(BIN)/python -m tmsm_experiments.weights
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
-	$(BIN)/python -m experiments.weights.report
+	$(BIN)/python -m tmsm_experiments.weights.report
 
 figures: $(READY)  ## Draw the pictures of the documentation anew (BORDER=file.geojson for the map)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'

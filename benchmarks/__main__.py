@@ -6,8 +6,8 @@ import numpy as np
 
 import tmsm
 from benchmarks import borders, checks, families, hemisphere, speed, united_states
-from experiments.weights.settings import settings
-from experiments.weights.simulate import EXACT, simulate
+from tmsm_experiments.weights.settings import settings
+from tmsm_experiments.weights.simulate import EXACT, simulate
 
 ROWS = 10_000_000
 

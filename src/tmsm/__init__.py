@@ -1,5 +1,6 @@
 """tmsm: fit probability models to data that were only seen inside part of a curved space."""
 
+from tmsm import datasets
 from tmsm.comparison import compare
 from tmsm.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
@@ -49,6 +50,7 @@ __all__ = [
     "check_model",
     "colatlon_to_xyz",
     "compare",
+    "datasets",
     "lonlat_to_xyz",
     "stein_test",
     "xyz_to_colatlon",

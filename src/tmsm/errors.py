@@ -2,6 +2,7 @@
 
 __all__ = [
     "CrossingError",
+    "DownloadError",
     "EstimationError",
     "InvalidInputError",
     "InvalidTypeError",
@@ -29,6 +30,10 @@ class InvalidTypeError(TmsmError, TypeError):
 
 class EstimationError(TmsmError, ValueError):
     """The input is well formed, but the data cannot carry the estimate that was asked for."""
+
+
+class DownloadError(TmsmError, OSError):
+    """A file could not be downloaded."""
 
 
 class NotFittedError(TmsmError, ValueError, AttributeError):

@@ -18,6 +18,7 @@ LAYERS = [
     ["manifolds"],
     ["coordinates"],
     ["regions"],
+    ["datasets"],
     ["cells"],
     ["quadrature"],
     ["polynomials"],

@@ -52,8 +52,8 @@ def test_documented_choices_are_the_codes():
 
 
 def test_tables_of_the_study_are_those_of_its_results():
-    from experiments.weights import report
-    from experiments.weights.results import read
+    from tmsm_experiments.weights import report
+    from tmsm_experiments.weights.results import read
 
     page = report.PAGE.read_text()
     assert report.write_page(page, report.tables(read())) == page

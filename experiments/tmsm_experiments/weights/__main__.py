@@ -1,4 +1,4 @@
-"""``python -m experiments.weights [setting …]``: the study behind weight="auto".
+"""``python -m tmsm_experiments.weights [setting …]``: the study behind weight="auto".
 
 Results go to results.csv beside this file; settings that were not asked for keep theirs.
 """
@@ -7,9 +7,9 @@ import sys
 from dataclasses import replace
 
 import tmsm
-from experiments.weights.results import write
-from experiments.weights.settings import Setting, settings
-from experiments.weights.simulate import simulate
+from tmsm_experiments.weights.results import write
+from tmsm_experiments.weights.settings import Setting, settings
+from tmsm_experiments.weights.simulate import simulate
 
 SEEDS = {100: 400, 300: 400, 1_000: 300, 10_000: 100, 100_000: 10}
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 import tmsm
-from experiments.weights.settings import Setting
+from tmsm_experiments.weights.settings import Setting
 
 EXACT = "exact likelihood"
 

@@ -12,7 +12,7 @@ import numpy as np
 import tmsm
 
 # The border of the United States is public (Natural Earth), but no part of this repository.
-DATA = Path(os.environ.get("TMSM_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("TMSM_DATA", Path(__file__).parents[4] / "shared" / "data"))
 BOUND_ROWS = 4_000_000
 
 

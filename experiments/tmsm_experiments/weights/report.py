@@ -1,11 +1,11 @@
-"""``python -m experiments.weights.report``: the tables of docs/weights.md and its figure, from results.csv."""
+"""``python -m tmsm_experiments.weights.report``: the tables of docs/weights.md and its figure, from results.csv."""
 
 import re
 from pathlib import Path
 
-from experiments.weights.results import read
+from tmsm_experiments.weights.results import read
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "weights.md"
 WEIGHTS = ["geodesic", "chordal", "projected", "saturating", "normal", "componentwise", "combined"]
 # From so many rows on the seeds are too few for errors, and the stated covariances are used.

@@ -1,0 +1,82 @@
+"""Tables in files as agencies publish them: plain or gzip-compressed text with commas."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from tmsm.errors import InvalidInputError, InvalidTypeError
+
+__all__ = ["as_degrees", "find_files", "open_text", "read_columns"]
+
+_SUFFIXES = (".csv", ".csv.gz", ".txt", ".txt.gz")
+
+
+def find_files(source: Any, pattern: str, what: str) -> list[Path]:
+    """The files that are meant: a file, several, or those in a folder whose name holds ``pattern`` (any case)."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if not path.exists():
+            raise InvalidInputError(f"There is no file or folder {str(path)!r}.")
+        if not path.is_dir():
+            return [path]
+        found = [
+            file
+            for file in sorted(path.iterdir())
+            if file.name.lower().endswith(_SUFFIXES) and pattern in file.name.lower().replace("_", "").replace("-", "")
+        ]
+        if not found:
+            raise InvalidInputError(f"The folder {str(path)!r} holds no {what}.")
+        return found
+    if not isinstance(source, Iterable):
+        raise InvalidTypeError(f"Give a file, a folder or several files; got {type(source).__name__}.")
+    return [file for one in source for file in find_files(one, pattern, what)]
+
+
+def open_text(path: Path) -> TextIO:
+    """The file as text, unpacked where its name ends in .gz."""
+    raw = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
+
+
+def read_columns(path: Path, choose: Callable[[set[str]], list[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Line number and the values of the columns that ``choose`` names from those in the first line.
+
+    A column without a name is empty throughout.
+    """
+    try:
+        with open_text(path) as file:
+            reader = csv.reader(file)
+            header = [name.strip().upper() for name in next(reader, [])]
+            if not header:
+                raise InvalidInputError(f"{path.name} is empty.")
+            places = [header.index(name) if name else None for name in choose(set(header))]
+            width = 1 + max(k for k in places if k is not None)
+            for row in reader:
+                if row:
+                    if len(row) < width:
+                        raise InvalidInputError(
+                            f"{path.name}, line {reader.line_num} has {len(row)} of {len(header)} columns: "
+                            "the file may be cut off. Download it again."
+                        )
+                    yield reader.line_num, [row[k] if k is not None else "" for k in places]
+    except (OSError, EOFError, csv.Error, zlib.error) as error:
+        raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None
+
+
+def as_degrees(text: str, limit: float, where: str) -> float | None:
+    """A coordinate in degrees within ±limit, or None where the cell is empty."""
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise InvalidInputError(f"{where}: {text!r} is no coordinate.") from None
+    if not abs(value) <= limit:
+        raise InvalidInputError(f"{where}: {text!r} is beyond ±{limit:g} degrees.")
+    return value

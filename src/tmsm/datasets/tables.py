@@ -1,0 +1,85 @@
+"""Tables of places: columns of the same length, rows by index or mask."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass, fields
+from typing import Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from tmsm.arrays import FloatArray, IntArray
+from tmsm.coordinates import lonlat_to_xyz
+from tmsm.errors import InvalidInputError
+
+__all__ = ["PlaceTable", "StormFixes"]
+
+TextArray = npt.NDArray[np.str_]
+TimeArray = npt.NDArray[np.datetime64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlaceTable(ABC):
+    """Places on the Earth with what is known of them; every attribute is a column of shape (n,).
+
+    ``table[mask]`` or ``table[index]`` are the same columns with those rows.
+
+    Attributes
+    ----------
+    longitude, latitude
+        Degrees east and north.
+    """
+
+    longitude: FloatArray
+    latitude: FloatArray
+
+    def __post_init__(self) -> None:
+        lengths = {field.name: len(getattr(self, field.name)) for field in fields(self)}
+        if len(set(lengths.values())) != 1:
+            raise InvalidInputError(f"The columns have different lengths: {lengths}.")
+        for field in fields(self):
+            getattr(self, field.name).flags.writeable = False
+
+    def __len__(self) -> int:
+        return self.longitude.size
+
+    def __getitem__(self, rows: Any) -> Self:
+        return type(self)(**{field.name: np.atleast_1d(getattr(self, field.name)[rows]) for field in fields(self)})
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(<{len(self):,} rows: {', '.join(field.name for field in fields(self))}>)"
+
+    @property
+    def X(self) -> FloatArray:
+        """The places as unit vectors, shape (n, 3)."""
+        return lonlat_to_xyz(self.longitude, self.latitude)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class StormFixes(PlaceTable):
+    """Where storms were at what time.
+
+    Attributes
+    ----------
+    storm
+        The storm's identifier.
+    time
+        Universal time.
+    """
+
+    storm: TextArray
+    time: TimeArray
+
+    @property
+    def year(self) -> IntArray:
+        """Calendar year of each fix."""
+        years: IntArray = self.time.astype("datetime64[Y]").astype(np.int64) + 1970
+        return years
+
+    def origins(self) -> StormFixes:
+        """The first fix of every storm."""
+        order = np.argsort(self.time, kind="stable")
+        _, first = np.unique(self.storm[order], return_index=True)
+        return self[np.sort(order[first])]
