@@ -25,6 +25,8 @@ __all__ = ["RegionLikelihood", "likelihood_near"]
 
 # The nodes are refined until they move the estimate by less than this share of its standard error.
 _ERROR_SHARE = 0.05
+# Nodes made for a θ serve all within this share of its length.
+_NEAR = 0.1
 # Random nodes add their variance to the estimate's, which is then stated: a tenth of a standard error adds 0.5 %.
 _DRAW_ERROR_SHARE = 0.1
 _MAX_DRAWS = 1_000_000
@@ -79,6 +81,8 @@ class RegionLikelihood:
         """Whether nodes that were made for one θ serve another as well."""
         if self.cell is None:
             return self.effective_nodes(theta) >= 0.5 * self.effective_nodes(made_for)
+        if np.linalg.norm(theta - made_for) <= _NEAR * np.linalg.norm(made_for):
+            return True
         return plan_nodes(model, region, theta, sample).grid.cell <= self.cell
 
     def effective_nodes(self, theta: FloatArray) -> float:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, row_dots, weighted_gram
+from tmsm.arrays import FloatArray, IntArray, row_dots, weighted_gram
 from tmsm.contour import SphereMixture, sphere_mixture
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.models.constraints import minimise_over
@@ -133,7 +133,7 @@ class HarmonicFamily(SphereFamily):
         mean, second, covariance = mixture.moments()
         # From (x, x_i x_j) along the principal axes to t: x = V x′ and xᵀEx = x′ᵀ(VᵀEV)x′.
         D = embedding_dim
-        i, j = np.triu_indices(D)
+        i, j = _upper(D)
         turned = axes.T @ traceless_basis(D) @ axes
         to_forms = turned[:, i, j] * np.where(i == j, 1.0, 2.0)
         L = np.zeros((self.n_statistics(D), D + i.size))
@@ -219,6 +219,12 @@ def traceless_basis(D: int) -> FloatArray:
 
 
 @lru_cache(maxsize=32)
+def _upper(D: int) -> tuple[IntArray, IntArray]:
+    """Indices i ≤ j; NumPy makes them anew each time."""
+    return np.triu_indices(D)
+
+
+@lru_cache(maxsize=32)
 def _monomial_map(D: int) -> FloatArray:
     """Coefficients of (u_i v_j + u_j v_i)/2, i ≤ j, in uᵀEv for every E of the basis, shape (D(D+1)/2, q)."""
     i, j = np.triu_indices(D)
@@ -227,7 +233,7 @@ def _monomial_map(D: int) -> FloatArray:
 
 def _forms(U: FloatArray, V: FloatArray) -> FloatArray:
     """uᵀEv for every E of the basis, shape (n, q)."""
-    i, j = np.triu_indices(U.shape[1])
+    i, j = _upper(U.shape[1])
     products = U[:, i] * V[:, j]
     if U is not V:
         products += U[:, j] * V[:, i]

@@ -169,7 +169,7 @@ def _window(model: Model, theta: FloatArray, region: Region, X: FloatArray | Non
 def _curvature(model: Model, region: Region, X: FloatArray, theta: FloatArray) -> float:
     """The largest |Hess log p(v, v)| at some rows, for a few tangent directions v of length one."""
     rng = np.random.default_rng(0)
-    X = X[:: max(1, len(X) // 512)]
+    X = X[:: -(-len(X) // 256)]
     largest = 0.0
     for _ in range(4):
         V = region.manifold.project_tangent(X, rng.standard_normal(X.shape))

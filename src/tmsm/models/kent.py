@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -173,9 +174,7 @@ class Kent(HarmonicFamily):
         )
 
     def _own_frame(self, theta: FloatArray) -> FloatArray:
-        linear, quadratic = self.split(theta, 3)
-        length = float(np.linalg.norm(linear))
-        return _frame(linear / length if length > 0.0 else np.eye(3)[0], quadratic)
+        return _frame_of(theta.tobytes())
 
     def _frames(self, theta: FloatArray) -> list[FloatArray]:
         """The frame of θ's mean direction, and those whose mean direction is a principal axis of S."""
@@ -296,6 +295,15 @@ class Kent(HarmonicFamily):
         start = start_from_resultant(mean, embedding_dim)
         start[3:] = 0.5 * (start[:3] @ start[:3]) * mean[3:]
         return [start]
+
+
+@lru_cache(maxsize=64)  # a fit asks for the frame of its θ a dozen times
+def _frame_of(theta_bytes: bytes) -> FloatArray:
+    linear, quadratic = Kent().split(np.frombuffer(theta_bytes), 3)
+    length = float(np.linalg.norm(linear))
+    frame = _frame(linear / length if length > 0.0 else np.eye(3)[0], quadratic)
+    frame.flags.writeable = False
+    return frame
 
 
 def _frame(mean: FloatArray, quadratic: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
@@ -109,6 +109,15 @@ def _generators(planes: tuple[tuple[int, int], ...], D: int, linear: bool) -> Fl
     return np.array([rotation_generator(i, j, D, linear=linear) for i, j in planes])
 
 
+@lru_cache(maxsize=64)
+def _plane_turns(planes: tuple[tuple[int, int], ...], D: int) -> FloatArray:
+    """Derivatives of the frame's turning in each plane, shape (m, D, D)."""
+    turns = np.zeros((len(planes), D, D))
+    for turn, (i, j) in zip(turns, planes, strict=True):
+        turn[j, i], turn[i, j] = 1.0, -1.0
+    return turns
+
+
 class OrbitPoint(Point):
     """A frame R, shape (D, D), and a shape η, shape (k,); a step is (turns in the planes, change of η)."""
 
@@ -117,17 +126,18 @@ class OrbitPoint(Point):
         self.own = orbit.offset + orbit.basis @ shape
         self.turn = rotation(frame, linear=orbit.linear)
         self.theta = self.turn @ self.own
+        self.turns = generators @ self.own  # (m, p): how each turn moves θ, in its own frame
 
-    @property
-    def jacobian(self) -> FloatArray:
-        return self.turn @ np.column_stack([(self.generators @ self.own).T, self.orbit.basis])
+    @cached_property
+    def jacobian(self) -> FloatArray:  # type: ignore[override]
+        return self.turn @ np.concatenate([self.turns, self.orbit.basis.T]).T
 
     def bend(self, covector: FloatArray) -> FloatArray:
         # exp(Ω) = I + Ω + ½Ω² + …, so ∂²θ/∂ω_i∂ω_j = ½ ρ(R)(G_iG_j + G_jG_i) c and ∂²θ/∂ω_i∂η = ρ(R) G_i B.
         own = self.turn.T @ covector
         pulled = own @ self.generators  # (m, p): covectorᵀ G_i
         m = len(self.generators)
-        turns = pulled @ (self.generators @ self.own).T
+        turns = pulled @ self.turns.T
         out = np.zeros((self.orbit.n_free, self.orbit.n_free))
         out[:m, :m] = 0.5 * (turns + turns.T)
         out[:m, m:] = pulled @ self.orbit.basis
@@ -135,13 +145,10 @@ class OrbitPoint(Point):
         return out
 
     def moved(self, step: FloatArray) -> OrbitPoint:
-        m, D = len(self.generators), self.orbit.embedding_dim
-        turn = np.zeros((D, D))
-        for angle, (i, j) in zip(step[:m], self.orbit.planes, strict=True):
-            turn[j, i] += angle
-            turn[i, j] -= angle
+        m, identity = len(self.generators), np.eye(self.orbit.embedding_dim)
+        half = 0.5 * np.tensordot(step[:m], _plane_turns(self.orbit.planes, self.orbit.embedding_dim), axes=1)
         # Cayley's transform: a rotation that agrees with exp(Ω) to second order.
-        R = np.linalg.solve(np.eye(D) - 0.5 * turn, np.eye(D) + 0.5 * turn)
+        R = np.linalg.solve(identity - half, identity + half)
         return OrbitPoint(self.orbit, self.generators, self.frame @ R, self.shape + step[m:])
 
     def frame_jacobian(self, column: int) -> FloatArray:

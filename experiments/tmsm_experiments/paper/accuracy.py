@@ -1,0 +1,121 @@
+"""The paper's benchmark: error against the number of rows, for every method on the same samples."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import tmsm
+from tmsm_experiments.paper.bound import bound
+from tmsm_experiments.paper.cells import Store, run_cells
+from tmsm_experiments.paper.methods import OURS, PAPER, methods
+from tmsm_experiments.paper.settings import EXPERIMENTS, SIZES, TRUE_ANGLES, Experiment
+
+BATCH = 32
+COLUMNS = ("trial", "method", "colatitude", "longitude", "concentration")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Some trials of one experiment at one size: computed at once, kept in a file."""
+
+    experiment: str
+    n: int
+    first: int
+    last: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"accuracy/{self.experiment}-n{self.n}-seed{self.seed}-trials{self.first}-{self.last}"
+
+    def compute(self) -> list[dict[str, str]]:
+        experiment = next(e for e in EXPERIMENTS if e.name == self.experiment)
+        estimators, rows = methods(experiment), []
+        for trial in range(self.first, self.last):
+            X = experiment.sample(self.n, self.seed, trial)
+            for method, estimate in estimators.items():
+                try:
+                    found = estimate(X)
+                except tmsm.errors.EstimationError:
+                    found = (np.nan, np.nan, np.nan)
+                rows.append(dict(zip(COLUMNS, (str(trial), method, *map(repr, map(float, found))), strict=True)))
+        return rows
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Errors of one experiment and quantity: method -> array (sizes, trials); ``bound`` is that of √n times them."""
+
+    experiment: Experiment
+    quantity: str
+    sizes: tuple[int, ...]
+    errors: dict[str, np.ndarray]
+    bound: float
+
+    def mean(self, method: str) -> np.ndarray:
+        return np.nanmean(self.errors[method], axis=1)
+
+    def spread(self, method: str) -> np.ndarray:
+        return np.nanstd(self.errors[method], axis=1, ddof=1)
+
+    def mean_error(self, method: str) -> np.ndarray:
+        """Monte Carlo standard error of the mean."""
+        return self.spread(method) / np.sqrt(np.sum(np.isfinite(self.errors[method]), axis=1))
+
+    def slope(self, method: str) -> tuple[float, float]:
+        """Of log mean error against log n, with its standard error; consistent estimates have −½."""
+        x = np.log(self.sizes)
+        y, variance = np.log(self.mean(method)), (self.mean_error(method) / self.mean(method)) ** 2
+        design = np.column_stack([np.ones_like(x), x]) / np.sqrt(variance)[:, None]
+        covariance = np.linalg.inv(design.T @ design)
+        return float((covariance @ design.T @ (y / np.sqrt(variance)))[1]), float(np.sqrt(covariance[1, 1]))
+
+    def rows(self) -> list[dict[str, object]]:
+        return [
+            {
+                "experiment": self.experiment.name,
+                "quantity": self.quantity,
+                "n": n,
+                "method": method,
+                "mean": self.mean(method)[k],
+                "standard_deviation": self.spread(method)[k],
+                "error_of_mean": self.mean_error(method)[k],
+                "trials": self.errors[method].shape[1],
+                "failures": int(np.isnan(self.errors[method][k]).sum()),
+                "bound": self.bound / np.sqrt(n),
+            }
+            for k, n in enumerate(self.sizes)
+            for method in (*PAPER, *OURS)
+        ]
+
+
+def simulate(
+    store: Store, trials: int, jobs: int, seed: int, sizes: tuple[int, ...] = SIZES, experiments=EXPERIMENTS
+) -> list[Accuracy]:
+    """Run what is not in the store yet, and gather all of it."""
+    cells = [
+        Cell(experiment.name, n, first, min(first + BATCH, trials), seed)
+        for experiment in reversed(experiments)  # the slowest first, so that the last one to finish is short
+        for n in reversed(sizes)
+        for first in range(0, trials, BATCH)
+    ]
+    found = run_cells(cells, store, jobs, "Accuracy")
+    results = []
+    for experiment in experiments:
+        limits = bound(experiment)
+        shape = (len(sizes), trials)
+        errors = {quantity: {m: np.full(shape, np.nan) for m in (*PAPER, *OURS)} for quantity in limits}
+        for cell in cells:
+            if cell.experiment != experiment.name:
+                continue
+            k = sizes.index(cell.n)
+            for row in found[cell.name]:
+                angles = np.array([float(row["colatitude"]), float(row["longitude"])])
+                # The paper's RMSE of d angles is their distance over d.
+                trial, method = int(row["trial"]), row["method"]
+                errors["direction"][method][k, trial] = float(np.linalg.norm(angles - TRUE_ANGLES)) / 2
+                if "concentration" in errors:
+                    off = float(row["concentration"]) - experiment.truth["concentration"]
+                    errors["concentration"][method][k, trial] = abs(off)
+        results += [Accuracy(experiment, q, sizes, errors[q], limits[q]) for q in limits]
+    return results
