@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench study figures clean
+.PHONY: help demo test check format bench reproduce study figures clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -32,6 +32,9 @@ format: $(READY)  ## Put every file into the project's format
 
 bench: $(READY)  ## Measure speed, memory and accuracy as ratios, in one run
 	@$(BIN)/python -m benchmarks
+
+reproduce: $(READY)  ## Run the paper's experiments anew: docs/reproduction.md (DATA=folder with NOAA's storm files)
+	@$(BIN)/tmsm reproduce all --out docs $(if $(DATA),--data '$(DATA)')
 
 study: $(READY)  ## Run the study of weights anew (an hour); its tables go to docs/weights.md
 	$(BIN)/python -m tmsm_experiments.weights

@@ -3,11 +3,11 @@
 import sys
 
 import numpy as np
+from tmsm_experiments.weights.settings import settings
+from tmsm_experiments.weights.simulate import EXACT, simulate
 
 import tmsm
 from benchmarks import borders, checks, families, hemisphere, speed, united_states
-from tmsm_experiments.weights.settings import settings
-from tmsm_experiments.weights.simulate import EXACT, simulate
 
 ROWS = 10_000_000
 

@@ -13,6 +13,7 @@ import argparse
 import csv
 import gzip
 import io
+import itertools
 import json
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def without_spikes(closed: list[list[float]]) -> list[list[float]]:
             if point != points[k - 1] and points[k - 1] != points[(k + 1) % before]
         ]
     closed = [*points, points[0]]
-    area = sum(a[0] * b[1] - a[1] * b[0] for a, b in zip(closed[:-1], closed[1:], strict=True))
+    area = sum(a[0] * b[1] - a[1] * b[0] for a, b in itertools.pairwise(closed))
     return closed if abs(area) > 1e-9 else []
 
 

@@ -32,6 +32,7 @@ LAYERS = [
     ["resampling"],
     ["estimators"],
     ["stein", "comparison"],
+    ["cli"],
 ]
 
 

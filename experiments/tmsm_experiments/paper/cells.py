@@ -112,12 +112,21 @@ def _computed(cells: Sequence[Cell], jobs: int) -> Iterator[tuple[str, Rows]]:
 def progress(description: str, total: int, done: int = 0):
     """A bar with the time left on a terminal's standard error; elsewhere a line at the start and one at the end."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
     if not console.is_terminal:
         console.print(f"{description}: {total - done} of {total} parts to compute …", highlight=False)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, TextColumn("left"), TimeRemainingColumn(), console=console, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(description, total=total, completed=done)
         yield lambda: bar.advance(task)

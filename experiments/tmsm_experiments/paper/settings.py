@@ -45,7 +45,5 @@ VMF_KNOWN = Experiment(
 VMF_UNKNOWN = Experiment(
     "vmf-unknown", "von Mises–Fisher, κ = 6 unknown", tmsm.VonMisesFisher(), tmsm.VonMisesFisher(), _VMF, None, 2
 )
-KENT_KNOWN = Experiment(
-    "kent-known", "Kent, κ = 10 and α = 3 known", tmsm.Kent(), tmsm.Kent(10.0, 3.0), _KENT, 10.0, 3
-)
+KENT_KNOWN = Experiment("kent-known", "Kent, κ = 10 and α = 3 known", tmsm.Kent(), tmsm.Kent(10.0, 3.0), _KENT, 10.0, 3)
 EXPERIMENTS = (VMF_KNOWN, VMF_UNKNOWN, KENT_KNOWN)

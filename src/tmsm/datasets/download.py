@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from tmsm.datasets.hurdat2 import read_hurdat2
 from tmsm.datasets.storm_events import StormEvents, read_storm_events
@@ -82,8 +83,10 @@ def _kept_or_fetched(pattern: str, folder: Path, page: str, base: str, by_hand: 
     kept = sorted(path for path in folder.glob("*") if re.fullmatch(pattern, path.name))
     if kept:
         return kept[-1]
-    from urllib.error import URLError
+    pooch = _pooch()
     from urllib.request import urlopen
+
+    from requests import RequestException
 
     try:
         with urlopen(page, timeout=_SECONDS) as answer:
@@ -91,20 +94,16 @@ def _kept_or_fetched(pattern: str, folder: Path, page: str, base: str, by_hand: 
         if not listed:
             raise DownloadError(f"{page} lists no file {pattern!r}. {by_hand}")
         name = max(listed)
-        downloader = _pooch().HTTPDownloader(progressbar=False, timeout=_SECONDS)
+        downloader = pooch.HTTPDownloader(progressbar=False, timeout=_SECONDS)
         # What the agency publishes changes, so there is no checksum to compare with.
-        return Path(_pooch().retrieve(base + name, known_hash=None, fname=name, path=folder, downloader=downloader))
-    except (URLError, TimeoutError, ConnectionError, *_request_errors()) as error:
+        return Path(pooch.retrieve(base + name, known_hash=None, fname=name, path=folder, downloader=downloader))
+    except DownloadError:
+        raise
+    except (OSError, RequestException) as error:
         raise DownloadError(f"{page} cannot be reached ({error}). {by_hand}") from None
 
 
-def _request_errors() -> tuple[type[Exception], ...]:
-    import requests
-
-    return (requests.RequestException,)
-
-
-def _pooch():  # type: ignore[no-untyped-def]
+def _pooch() -> Any:
     try:
         import pooch
     except ImportError:

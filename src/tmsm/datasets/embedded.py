@@ -87,4 +87,3 @@ def _outline(name: str, resolution: str) -> Any:
 
 def _text(file: str) -> str:
     return gzip.decompress((files("tmsm.datasets") / "data" / file).read_bytes()).decode()
-

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -40,8 +39,9 @@ def find_files(source: Any, pattern: str, what: str) -> list[Path]:
 
 def open_text(path: Path) -> TextIO:
     """The file as text, unpacked where its name ends in .gz."""
-    raw = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    return io.TextIOWrapper(raw, encoding="utf-8", errors="replace", newline="")
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline="")
+    return path.open(encoding="utf-8", errors="replace", newline="")
 
 
 def read_columns(path: Path, choose: Callable[[set[str]], list[str]]) -> Iterator[tuple[int, list[str]]]:

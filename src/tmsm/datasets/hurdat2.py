@@ -19,7 +19,7 @@ _Fix = tuple[str, str, float, float]  # storm, time, longitude, latitude
 
 
 def read_hurdat2(source: Any) -> StormFixes:
-    """Read HURDAT2.
+    r"""Read HURDAT2.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def read_hurdat2(source: Any) -> StormFixes:
     >>> import tempfile, pathlib, tmsm
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lines = ["AL092011, IRENE, 1,", "20110821, 0000,  , TS, 15.0N,  59.0W,  45, 1006,"]
-    ...     _ = pathlib.Path(folder, "hurdat2.txt").write_text("\\n".join(lines))
+    ...     _ = pathlib.Path(folder, "hurdat2.txt").write_text("\n".join(lines))
     ...     fixes = tmsm.datasets.read_hurdat2(folder)
     >>> float(fixes.longitude[0]), str(fixes.time[0])
     (-59.0, '2011-08-21T00:00:00')

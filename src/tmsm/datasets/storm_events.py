@@ -43,7 +43,7 @@ class StormEvents(PlaceTable):
 
 
 def read_storm_events(source: Any) -> StormEvents:
-    """Read NOAA Storm Events files, one row an event at its first location.
+    r"""Read NOAA Storm Events files, one row an event at its first location.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def read_storm_events(source: Any) -> StormEvents:
     >>> import tempfile, pathlib, tmsm
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     lines = ["EVENT_ID,YEAR,LATITUDE,LONGITUDE,FATALITIES", "7,2017,35.5,-97.5,2"]
-    ...     _ = pathlib.Path(folder, "storm_events.csv").write_text("\\n".join(lines))
+    ...     _ = pathlib.Path(folder, "storm_events.csv").write_text("\n".join(lines))
     ...     tmsm.datasets.read_storm_events(folder)
     StormEvents(<1 rows: longitude, latitude, event, year, kind, fatalities>)
     """

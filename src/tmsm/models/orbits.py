@@ -63,7 +63,7 @@ class RotationOrbit(Constraint):
 
     @property
     def only_turns(self) -> bool:
-        return self.basis.shape[1] == 0
+        return self.n_free == len(self.planes)
 
     def starts(self, theta: FloatArray) -> list[Point]:
         return [self._at(frame, theta) for frame in self.frames(theta)]
@@ -129,8 +129,9 @@ class OrbitPoint(Point):
         self.turns = generators @ self.own  # (m, p): how each turn moves θ, in its own frame
 
     @cached_property
-    def jacobian(self) -> FloatArray:  # type: ignore[override]
-        return self.turn @ np.concatenate([self.turns, self.orbit.basis.T]).T
+    def jacobian(self) -> FloatArray:
+        jacobian: FloatArray = self.turn @ np.concatenate([self.turns, self.orbit.basis.T]).T
+        return jacobian
 
     def bend(self, covector: FloatArray) -> FloatArray:
         # exp(Ω) = I + Ω + ½Ω² + …, so ∂²θ/∂ω_i∂ω_j = ½ ρ(R)(G_iG_j + G_jG_i) c and ∂²θ/∂ω_i∂η = ρ(R) G_i B.

@@ -1,0 +1,142 @@
+"""The recorded tables: CSV for machines, Markdown for people.  The page is made from these alone."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tmsm_experiments.paper import tables
+from tmsm_experiments.paper.cells import write_csv, write_whole
+from tmsm_experiments.paper.methods import OURS, PAPER
+from tmsm_experiments.paper.settings import EXPERIMENTS
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Tables and figures in a folder."""
+
+    folder: Path
+
+    @property
+    def figures(self) -> Path:
+        return self.folder / "figures"
+
+    @property
+    def cells(self) -> Path:
+        return self.folder / "cells"
+
+    def path(self, name: str) -> Path:
+        return self.folder / "tables" / f"{name}.csv"
+
+    def read(self, name: str) -> list[Row]:
+        """The rows of a table; none where it was not made."""
+        if not self.path(name).is_file():
+            return []
+        with self.path(name).open(newline="") as file:
+            return list(csv.DictReader(file))
+
+    def write(self, name: str, rows: Sequence[dict]) -> None:
+        """Numbers with seven digits, so that another machine's last digits make no difference."""
+        plain = [{k: f"{v:.7g}" if isinstance(v, float) else str(v) for k, v in row.items()} for row in rows]
+        write_csv(self.path(name), plain)
+        text = "\n\n".join(TABLES[name](plain).values()) + "\n"
+        write_whole(self.path(name).with_suffix(".md"), lambda path: path.write_text(text))
+
+
+def illustration_table(rows: list[Row]) -> dict[str, str]:
+    titles = {experiment.name: experiment.title for experiment in EXPERIMENTS}
+    columns = ("model", "rows, of them seen", "method", "φ̂, θ̂ (rad)", "off by (°)", "stated error (°)", "κ̂")
+    cells = [
+        (
+            titles[row["experiment"]],
+            f"{int(row['rows']):,}, {int(row['seen']):,}",
+            row["method"],
+            f"{float(row['colatitude']):.3f}, {float(row['longitude']):.3f}",
+            f"{float(row['degrees_off']):.1f}",
+            f"{float(row['standard_error_degrees']):.1f}",
+            f"{float(row['concentration']):.2f}",
+        )
+        for row in rows
+    ]
+    return {"all": tables.markdown(columns, cells)}
+
+
+def accuracy_table(rows: list[Row]) -> dict[str, str]:
+    """Experiment and quantity -> mean error (standard deviation) for each method and size, and the bound."""
+    found = {}
+    for experiment in EXPERIMENTS:
+        for quantity in ("direction", "concentration"):
+            chosen = [r for r in rows if r["experiment"] == experiment.name and r["quantity"] == quantity]
+            if not chosen:
+                continue
+            sizes = sorted({int(row["n"]) for row in chosen})
+            place = {(row["method"], int(row["n"])): row for row in chosen}
+            lines = []
+            for method in (*PAPER, *OURS):
+                cells = [place[method, n] for n in sizes]
+                texts = [f"{_short(c['mean'])} ({_short(c['standard_deviation'])})" for c in cells]
+                lines.append((method, *texts))
+            lines.append(("Cramér–Rao bound", *(_short(place[PAPER[0], n]["bound"]) for n in sizes)))
+            table = tables.markdown(("method", *(f"n = {n:,}" for n in sizes)), lines)
+            found[f"{experiment.name} {quantity}"] = table
+    return found
+
+
+def projection_table(rows: list[Row]) -> dict[str, str]:
+    columns = ("dropped coordinate", "mean error of the direction (°)")
+    cells = [(r["dropped"], tables.with_error(float(r["degrees_off"]), float(r["error_of_mean"]))) for r in rows]
+    return {"all": tables.markdown(columns, cells)}
+
+
+def storms_table(rows: list[Row]) -> dict[str, str]:
+    columns = ("catalogue", "border", "rows", "method", "centre", "± (°)", "κ̂ (95 %)", "p of fit", "km to mean origin")
+    cells = [
+        (
+            row["catalogue"],
+            row["border"],
+            f"{int(row['rows']):,}",
+            row["method"],
+            tables.place(float(row["longitude"]), float(row["latitude"])),
+            tables.significant(float(row["standard_error_degrees"]), 2),
+            f"{float(row['concentration']):.1f} ({float(row['concentration_low']):.1f}–"
+            f"{float(row['concentration_high']):.1f})",
+            tables.p_value(float(row["goodness_of_fit_p"])),
+            f"{float(row['km_to_mean_origin']):,.0f}",
+        )
+        for row in rows
+    ]
+    return {"all": tables.markdown(columns, cells)}
+
+
+def errata_table(rows: list[Row]) -> dict[str, str]:
+    columns = ("what", "printed", "right", "where", "computed", "κ̂ (true κ)", "mean off by (°)")
+    cells = [
+        (
+            row["erratum"],
+            row["printed"],
+            row["right"],
+            row["place"],
+            row["variant"],
+            f"{tables.with_error(float(row['concentration']), float(row['error_of_mean']))} "
+            f"({float(row['true_concentration']):g})",
+            tables.significant(float(row["degrees_off"]), 2),
+        )
+        for row in rows
+    ]
+    return {"all": tables.markdown(columns, cells)}
+
+
+def _short(text: str) -> str:
+    return tables.significant(float(text))
+
+
+TABLES = {
+    "illustration": illustration_table,
+    "accuracy": accuracy_table,
+    "projection": projection_table,
+    "cyclones": storms_table,
+    "storm_events": storms_table,
+    "errata": errata_table,
+}

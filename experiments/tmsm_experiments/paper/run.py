@@ -1,0 +1,87 @@
+"""``tmsm reproduce``: run experiments, write tables, figures and the page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tmsm_experiments.paper import accuracy, benchmark_figure, errata, illustration, page, projection, storms
+from tmsm_experiments.paper.cells import Store
+from tmsm_experiments.paper.results import TABLES, Results
+
+FOLDER = "reproduction"
+PROJECTION_TRIALS = 256
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for; ``say`` takes lines for the user."""
+
+    out: Path
+    trials: int
+    jobs: int
+    seed: int
+    data: Path | None
+    say: Callable[[str], None]
+
+    @property
+    def results(self) -> Results:
+        return Results(self.out / FOLDER)
+
+    @property
+    def store(self) -> Store:
+        return Store(self.results.cells)
+
+    def table(self, name: str, rows: list[dict]) -> None:
+        self.results.write(name, rows)
+        self.say("\n\n".join(TABLES[name](self.results.read(name)).values()))
+
+
+def run_illustration(request: Request) -> None:
+    found = illustration.run(request.seed)
+    request.table("illustration", [row for result in found for row in result.rows()])
+    illustration.draw(found, request.results.figures)
+
+
+def run_accuracy(request: Request) -> None:
+    found = accuracy.simulate(request.store, request.trials, request.jobs, request.seed)
+    rows = [{**row, "seed": request.seed} for result in found for row in result.rows()]
+    request.table("accuracy", rows)
+    benchmark_figure.draw(found, request.results.figures)
+
+
+def run_projection(request: Request) -> None:
+    trials = min(request.trials, PROJECTION_TRIALS)
+    request.table("projection", projection.compare(trials, request.seed))
+    projection.draw(request.seed, request.results.figures)
+
+
+def run_storms(request: Request) -> None:
+    request.table("cyclones", storms.run(request.store, request.jobs, None))
+    storms.draw(storms.EMBEDDED, None, request.results.figures, "cyclones")
+    if request.data is not None:
+        request.table("storm_events", storms.run(request.store, request.jobs, request.data))
+        storms.draw(storms.AGENCY, request.data, request.results.figures, "storm_events")
+
+
+def run_errata(request: Request) -> None:
+    request.table("errata", errata.run(request.store, request.jobs, request.seed))
+
+
+PARTS: dict[str, tuple[str, Callable[[Request], None]]] = {
+    "illustration": ("Illustration: one sample, most of it unseen", run_illustration),
+    "accuracy": ("Accuracy: error against the number of rows", run_accuracy),
+    "projection": ("Projection: the coordinate that is dropped", run_projection),
+    "storms": ("Storms: seen inside the United States only", run_storms),
+    "errata": ("Errors in print", run_errata),
+}
+
+
+def reproduce(what: str, request: Request) -> None:
+    """Run one part, or all of them and the page."""
+    for name, (title, run) in PARTS.items():
+        if what in (name, "all"):
+            request.say(f"\n{title}\n")
+            run(request)
+    request.say(f"\nTables and figures: {request.results.folder}")
+    if what == "all":
+        request.say(f"Verdicts: {page.write(request.results, request.out)}")
