@@ -41,11 +41,11 @@ study: $(READY)  ## Run the study of weights anew (an hour); its tables go to do
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	$(BIN)/python -m tmsm_experiments.weights.report
 
-figures: $(READY)  ## Draw the pictures of the documentation anew (BORDER=file.geojson for the map)
+figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	$(BIN)/python docs/figures/problem.py
 	$(BIN)/python docs/figures/kent.py
-	@test -z '$(BORDER)' || $(BIN)/python docs/figures/border.py '$(BORDER)'
+	$(BIN)/python docs/figures/border.py
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

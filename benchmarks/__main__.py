@@ -96,13 +96,9 @@ def run_borders():
 
 
 def run_united_states():
-    path = united_states.data_file("usa_contiguous_50m.geojson")
-    if path is None:
-        note("no border of the United States here (set TMSM_DATA to the folder that holds it): left out")
-        return
     print("\nBorder of the contiguous United States: κ̂ of the geodesic weight, n = 10,000, 100 seeds")
     note("simulating")
-    usa = tmsm.SphericalPolygon.from_geojson(path)
+    usa = tmsm.datasets.load_border("usa")
     for lonlat, kappa, spread in united_states.SETTINGS:
         found = united_states.estimates(usa, lonlat, kappa, range(united_states.REPEATS))
         error = 3 * found.std() / np.sqrt(len(found))

@@ -1,24 +1,12 @@
-"""Von Mises–Fisher inside the real border of the contiguous United States, where its file is at hand."""
-
-import os
-from pathlib import Path
+"""Von Mises–Fisher inside the real border of the contiguous United States."""
 
 import numpy as np
 
 import tmsm
 
-# The border is public (Natural Earth), but no part of this repository.
-DATA = Path(os.environ.get("TMSM_DATA", Path(__file__).parents[2] / "shared" / "data"))
-
 # (mean lon/lat, κ) and the spread of κ̂ with the geodesic weight at n = 10,000.
 SETTINGS = [((-97.0, 39.0), 30.0, 1.17), ((-80.0, 31.0), 60.0, 2.3), ((-112.0, 34.0), 200.0, 3.6)]
 REPEATS = 100
-
-
-def data_file(name):
-    """The path of a data file, or None where it is absent."""
-    path = DATA / name
-    return path if path.is_file() else None
 
 
 def estimates(region, lonlat, kappa, seeds, fitted=None):

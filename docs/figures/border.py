@@ -1,6 +1,5 @@
-"""Draw a border, the distance to it and its gradient: python docs/figures/border.py BORDER.geojson."""
+"""Draw a border, the distance to it and its gradient."""
 
-import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -9,8 +8,8 @@ import numpy as np
 import tmsm
 
 
-def main(path):
-    region = tmsm.SphericalPolygon.from_geojson(path)
+def main():
+    region = tmsm.datasets.load_border("usa")
     lon, lat = np.meshgrid(np.linspace(-128, -64, 640), np.linspace(22, 52, 400))
     d, _ = region.border_distance(tmsm.lonlat_to_xyz(lon.ravel(), lat.ravel()))
     km = d.reshape(lon.shape) * 6371.0088
@@ -39,4 +38,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

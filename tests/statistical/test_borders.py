@@ -5,13 +5,12 @@ import pytest
 
 import tmsm
 from benchmarks.united_states import REPEATS, SETTINGS, estimates
-from tests.shared_data import data_file
 
 
 @pytest.mark.parametrize("resolution", ["50m", "110m"])
 @pytest.mark.parametrize(("lonlat", "kappa", "spread"), SETTINGS)
 def test_concentration_is_unbiased_inside_the_united_states(lonlat, kappa, spread, resolution):
-    usa = tmsm.SphericalPolygon.from_geojson(data_file(f"usa_contiguous_{resolution}.geojson"))
+    usa = tmsm.datasets.load_border("usa", resolution)
     found = estimates(usa, lonlat, kappa, range(REPEATS))
     assert abs(found.mean() - kappa) < 3 * found.std() / np.sqrt(REPEATS)
     if resolution == "50m":
@@ -21,7 +20,7 @@ def test_concentration_is_unbiased_inside_the_united_states(lonlat, kappa, sprea
 
 def test_nearest_vertex_is_not_nearest_point():
     # The negative control: the same border as a bare set of vertices biases the fit.
-    usa = tmsm.SphericalPolygon.from_geojson(data_file("usa_contiguous_50m.geojson"))
+    usa = tmsm.datasets.load_border("usa", "50m")
     vertices = tmsm.BorderPoints(np.vstack(usa.rings), contains=usa.contains)
     lonlat, kappa, _ = SETTINGS[1]
     found = estimates(usa, lonlat, kappa, range(30), fitted=vertices)
@@ -29,7 +28,7 @@ def test_nearest_vertex_is_not_nearest_point():
 
 
 def test_the_49th_parallel_is_straight():
-    usa = tmsm.SphericalPolygon.from_geojson(data_file("usa_contiguous_110m.geojson"))
+    usa = tmsm.datasets.load_border("usa", "110m")
     lon = np.linspace(-122.0, -96.0, 50)
     assert not usa.contains(tmsm.lonlat_to_xyz(lon, 49.3)).any()
     assert usa.contains(tmsm.lonlat_to_xyz(lon, 48.7)).all()

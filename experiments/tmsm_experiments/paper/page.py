@@ -4,8 +4,7 @@ from pathlib import Path
 from string import Template
 
 from tmsm_experiments.paper.cells import write_whole
-from tmsm_experiments.paper.results import TABLES, Results
-from tmsm_experiments.paper.settings import EXPERIMENTS
+from tmsm_experiments.paper.results import Results, as_text
 from tmsm_experiments.paper.tables import markdown
 from tmsm_experiments.paper.verdicts import verdicts
 
@@ -43,8 +42,8 @@ def page(results: Results) -> str:
         seed=accuracy[0]["seed"],
         folder=results.folder.name,
         verdicts=_verdicts(results),
-        accuracy_direction=_accuracy(results, "direction"),
-        accuracy_concentration=_accuracy(results, "concentration"),
+        accuracy_direction=as_text("accuracy", accuracy, only="direction"),
+        accuracy_concentration=as_text("accuracy", accuracy, only="concentration"),
         agency=_agency(results),
     )
 
@@ -54,15 +53,9 @@ def _verdicts(results: Results) -> str:
     return markdown(("the paper's claim", "figure", "measured", "verdict"), rows)
 
 
-def _accuracy(results: Results, quantity: str) -> str:
-    found = TABLES["accuracy"](results.read("accuracy"))
-    named = ((experiment.title, found.get(f"{experiment.name} {quantity}")) for experiment in EXPERIMENTS)
-    return "\n\n".join(f"**{title}**\n\n{table}" for title, table in named if table is not None)
-
-
 def _agency(results: Results) -> str:
     events = results.read("storm_events")
     if not events:
         return _NO_AGENCY
-    table = TABLES["storm_events"](events)["all"]
+    table = as_text("storm_events", events)
     return _AGENCY.format(digest=events[0]["files"], folder=results.folder.name, table=table)

@@ -41,8 +41,14 @@ class Results:
         """Numbers with seven digits, so that another machine's last digits make no difference."""
         plain = [{k: f"{v:.7g}" if isinstance(v, float) else str(v) for k, v in row.items()} for row in rows]
         write_csv(self.path(name), plain)
-        text = "\n\n".join(TABLES[name](plain).values()) + "\n"
+        text = as_text(name, plain) + "\n"
         write_whole(self.path(name).with_suffix(".md"), lambda path: path.write_text(text))
+
+
+def as_text(name: str, rows: list[Row], only: str = "") -> str:
+    """A table's parts, each under its title; ``only`` those whose title ends so."""
+    parts = ((title, table) for title, table in TABLES[name](rows).items() if title.endswith(only))
+    return "\n\n".join(f"**{title}**\n\n{table}" if title else table for title, table in parts)
 
 
 def illustration_table(rows: list[Row]) -> dict[str, str]:
@@ -60,11 +66,11 @@ def illustration_table(rows: list[Row]) -> dict[str, str]:
         )
         for row in rows
     ]
-    return {"all": tables.markdown(columns, cells)}
+    return {"": tables.markdown(columns, cells)}
 
 
 def accuracy_table(rows: list[Row]) -> dict[str, str]:
-    """Experiment and quantity -> mean error (standard deviation) for each method and size, and the bound."""
+    """Mean error (standard deviation) for each method and size, and the bound."""
     found = {}
     for experiment in EXPERIMENTS:
         for quantity in ("direction", "concentration"):
@@ -80,14 +86,14 @@ def accuracy_table(rows: list[Row]) -> dict[str, str]:
                 lines.append((method, *texts))
             lines.append(("Cramér–Rao bound", *(_short(place[PAPER[0], n]["bound"]) for n in sizes)))
             table = tables.markdown(("method", *(f"n = {n:,}" for n in sizes)), lines)
-            found[f"{experiment.name} {quantity}"] = table
+            found[f"{experiment.title}: {quantity}"] = table
     return found
 
 
 def projection_table(rows: list[Row]) -> dict[str, str]:
     columns = ("dropped coordinate", "mean error of the direction (°)")
     cells = [(r["dropped"], tables.with_error(float(r["degrees_off"]), float(r["error_of_mean"]))) for r in rows]
-    return {"all": tables.markdown(columns, cells)}
+    return {"": tables.markdown(columns, cells)}
 
 
 def storms_table(rows: list[Row]) -> dict[str, str]:
@@ -107,7 +113,7 @@ def storms_table(rows: list[Row]) -> dict[str, str]:
         )
         for row in rows
     ]
-    return {"all": tables.markdown(columns, cells)}
+    return {"": tables.markdown(columns, cells)}
 
 
 def errata_table(rows: list[Row]) -> dict[str, str]:
@@ -125,7 +131,7 @@ def errata_table(rows: list[Row]) -> dict[str, str]:
         )
         for row in rows
     ]
-    return {"all": tables.markdown(columns, cells)}
+    return {"": tables.markdown(columns, cells)}
 
 
 def _short(text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tmsm_experiments.paper import accuracy, benchmark_figure, errata, illustration, page, projection, storms
 from tmsm_experiments.paper.cells import Store
-from tmsm_experiments.paper.results import TABLES, Results
+from tmsm_experiments.paper.results import Results, as_text
 
 FOLDER = "reproduction"
 PROJECTION_TRIALS = 256
@@ -33,7 +33,7 @@ class Request:
 
     def table(self, name: str, rows: list[dict]) -> None:
         self.results.write(name, rows)
-        self.say("\n\n".join(TABLES[name](self.results.read(name)).values()))
+        self.say(as_text(name, self.results.read(name)))
 
 
 def run_illustration(request: Request) -> None:
@@ -78,6 +78,8 @@ PARTS: dict[str, tuple[str, Callable[[Request], None]]] = {
 
 def reproduce(what: str, request: Request) -> None:
     """Run one part, or all of them and the page."""
+    if request.data is not None and what in ("storms", "all"):
+        storms.check(request.data)
     for name, (title, run) in PARTS.items():
         if what in (name, "all"):
             request.say(f"\n{title}\n")

@@ -18,7 +18,7 @@ CUT_CAP = tmsm.Cap(POLE, np.pi / 2 - CUT)
 SIZES = (100, 178, 316, 562, 1000, 1778, 3162)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Experiment:
     """One of the paper's three benchmarks."""
 

@@ -115,11 +115,18 @@ def files_digest(data: Path | None) -> str:
     return digest.hexdigest()[:12]
 
 
+def check(data: Path) -> None:
+    """Read a folder's files once, so that bad ones are told of before the work begins."""
+    for name in AGENCY:
+        found, origins = catalogue(name, str(data))
+        if not len(found) or not len(origins):
+            years = f"{YEARS[0]} to {YEARS[-1]}"
+            raise tmsm.errors.InvalidInputError(f"The files in {str(data)!r} hold no {name} or no storms of {years}.")
+
+
 def run(store: Store, jobs: int, data: Path | None) -> list[dict[str, str]]:
     """One row for each catalogue, border and method: the embedded catalogue, or those of a folder."""
     names = EMBEDDED if data is None else AGENCY
-    if data is not None:
-        catalogue(names[0], str(data))  # bad files are told of before the work begins
     folder = None if data is None else str(data)
     cells = [Cell(name, resolution, folder, files_digest(data)) for name in names for resolution in RESOLUTIONS]
     found = run_cells(cells, store, jobs, "Storms" if data is None else "Storms, agency's files")

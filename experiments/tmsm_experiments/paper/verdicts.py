@@ -137,12 +137,12 @@ def better_than_truncsm(errors: Errors) -> Verdict:
 
 def covariance_of_truncsm(errors: Errors) -> Verdict:
     ratio = errors.column("vmf-known", TRUNCSM) / errors.column("vmf-known", EXACT)
-    value, error = errors.slope("vmf-known", TRUNCSM)
+    slope_text = _texts([errors.slope("vmf-known", TRUNCSM)])
     return Verdict(
         "That TruncSM does well with κ known shows that Σ = I/κ holds.",
         "accuracy",
         f"Its error over that of the exact likelihood is {ratio[0]:.2f} at n = {errors.sizes[0]:,} and {ratio[-1]:.2f} "
-        f"at n = {errors.sizes[-1]:,} (slope {value:.2f} ± {error:.2f}): there is a bias, which more data lay bare.",
+        f"at n = {errors.sizes[-1]:,} (slope {slope_text}): there is a bias, which more data lay bare.",
         "only as an approximation" if ratio[-1] > ratio[0] else HOLDS,
     )
 

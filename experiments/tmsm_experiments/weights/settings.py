@@ -1,18 +1,14 @@
 """Where the weights are tried: truth, region, and what an efficient estimate would reach."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tmsm
 
-# The border of the United States is public (Natural Earth), but no part of this repository.
-DATA = Path(os.environ.get("TMSM_DATA", Path(__file__).parents[4] / "shared" / "data"))
 BOUND_ROWS = 4_000_000
 
 
@@ -53,7 +49,7 @@ def axis(D: int, j: int) -> np.ndarray:
 
 
 def settings() -> Iterator[Setting]:
-    """Every setting; those of the United States only where its border is at hand."""
+    """Every setting."""
     mises, pole = tmsm.VonMisesFisher(), -axis(3, 0)
     beside = {"mean_direction": -axis(3, 1), "concentration": 6.0}
     scalar = ("geodesic", "chordal", "saturating", "combined")
@@ -86,13 +82,11 @@ def settings() -> Iterator[Setting]:
     yield Setting("band", mises, tmsm.LonLatBox(-180, 0, 180, 40), {**beside, "mean_direction": axis(3, 1)},
         weights=(*scalar, "projected", "normal", "componentwise"),
     )  # fmt: skip
-    border = DATA / "usa_contiguous_50m.geojson"
-    if border.is_file():
-        usa = tmsm.SphericalPolygon.from_geojson(border)
-        for place, lonlat, kappa in (
-            ("plains", (-97.0, 39.0), 30.0),
-            ("Atlantic", (-80.0, 31.0), 60.0),
-            ("Arizona", (-112.0, 34.0), 200.0),
-        ):
-            truth = {"mean_direction": tmsm.lonlat_to_xyz(*lonlat), "concentration": kappa}
-            yield Setting(f"US, {place}", mises, usa, truth, weights=(*scalar, "projected"))
+    usa = tmsm.datasets.load_border("usa")
+    for place, lonlat, kappa in (
+        ("plains", (-97.0, 39.0), 30.0),
+        ("Atlantic", (-80.0, 31.0), 60.0),
+        ("Arizona", (-112.0, 34.0), 200.0),
+    ):
+        truth = {"mean_direction": tmsm.lonlat_to_xyz(*lonlat), "concentration": kappa}
+        yield Setting(f"US, {place}", mises, usa, truth, weights=(*scalar, "projected"))

@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(args=given or ["--help"], standalone_mode=False)
-    except typer.Abort:
-        _complain("interrupted")
+    except typer.Abort as interruption:
+        _complain(f"interrupted. {interruption}")
         sys.exit(INTERRUPTED)
     except _ParserError as error:
         _complain(error.format_message())

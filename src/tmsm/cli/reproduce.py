@@ -48,7 +48,10 @@ def reproduce(
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     out.mkdir(parents=True, exist_ok=True)
-    reproduce(what.value, Request(out, trials, jobs or cores, seed, data, _say))
+    try:
+        reproduce(what.value, Request(out, trials, jobs or cores, seed, data, _say))
+    except KeyboardInterrupt:
+        raise typer.Abort(f"What was finished is kept in {out}: the same command goes on from there.") from None
 
 
 def _say(text: str) -> None:
