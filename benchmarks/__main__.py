@@ -3,11 +3,11 @@
 import sys
 
 import numpy as np
-from tmsm_experiments.weights.settings import settings
-from tmsm_experiments.weights.simulate import EXACT, simulate
 
 import tmsm
-from benchmarks import borders, checks, families, hemisphere, speed, united_states
+from benchmarks import borders, checks, families, hemisphere, paper, speed, united_states
+from tmsm_experiments.weights.settings import settings
+from tmsm_experiments.weights.simulate import EXACT, simulate
 
 ROWS = 10_000_000
 
@@ -215,6 +215,18 @@ def run_checks():
             "%",
             (93, 97),
         )
+
+
+def run_paper():
+    print("\nThe paper's benchmark, 512 trials: mean errors against an independent simulation (three standard errors)")
+    note("simulating")
+    found = paper.simulate(jobs=2)
+    for (experiment, quantity, n), expected in paper.INDEPENDENT.items():
+        result = found[experiment, quantity, n]
+        for method, value in expected.items():
+            limit = around(value, paper.tolerance(result, method, value))
+            report(f"{experiment.title}, n = {n:,}, {quantity}: {method}", result.mean(method)[0], "", limit)
+    report("the whole study on two processes", paper.whole_study_seconds(), "s", (0, 180))
 
 
 if __name__ == "__main__":

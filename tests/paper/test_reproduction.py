@@ -8,41 +8,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+import tmsm
+from benchmarks import paper as benchmark
+from benchmarks.paper import INDEPENDENT
 from tmsm_experiments.paper import accuracy, bound, errata, illustration, origins, page, storms, verdicts
 from tmsm_experiments.paper.cells import Store, run_cells
-from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED, TRUNCSM
+from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE
 from tmsm_experiments.paper.results import Results
 from tmsm_experiments.paper.settings import EXPERIMENTS, HEMISPHERE, KENT_KNOWN, VMF_KNOWN, VMF_UNKNOWN
 
-import tmsm
-
 DOCS = Path(__file__).parents[2] / "docs"
-TRIALS = 512
-
-# Mean errors of an independent simulation of 512 trials: experiment, quantity, n, method -> value.
-INDEPENDENT = {
-    (VMF_KNOWN, "direction", 1000): {GEODESIC: 0.0136, PROJECTED: 0.0136, TRUNCSM: 0.0149, NAIVE: 0.175},
-    (VMF_UNKNOWN, "direction", 3000): {GEODESIC: 0.0092, PROJECTED: 0.0090, TRUNCSM: 0.094, NAIVE: 0.175},
-    (VMF_UNKNOWN, "concentration", 3000): {GEODESIC: 0.138, PROJECTED: 0.136, TRUNCSM: 1.51, NAIVE: 2.86},
-}
 
 
 @pytest.fixture(scope="module")
 def simulated():
-    found = {}
-    for experiment, n in ((VMF_KNOWN, 1000), (VMF_UNKNOWN, 3000)):
-        for result in accuracy.simulate(Store(None), TRIALS, 1, 0, (n,), (experiment,)):
-            found[experiment, result.quantity, n] = result
-    return found
+    return benchmark.simulate()
 
 
 @pytest.mark.parametrize("key", INDEPENDENT, ids=lambda key: f"{key[0].name}-{key[1]}-{key[2]}")
 def test_mean_errors_agree_with_an_independent_simulation(simulated, key):
     for method, value in INDEPENDENT[key].items():
         result = simulated[key]
-        # Both have the same Monte Carlo error; the printed value is rounded to three digits or fewer.
-        error = np.sqrt(2.0) * result.mean_error(method)[0] + 0.5 * 10.0 ** np.floor(np.log10(value) - 2)
-        assert abs(result.mean(method)[0] - value) < 3.0 * error, method
+        assert abs(result.mean(method)[0] - value) < benchmark.tolerance(result, method, value), method
 
 
 @pytest.mark.parametrize("key", INDEPENDENT, ids=lambda key: f"{key[0].name}-{key[1]}-{key[2]}")

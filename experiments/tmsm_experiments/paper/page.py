@@ -33,9 +33,7 @@ def write(results: Results, out: Path) -> Path:
 def page(results: Results) -> str:
     """The page's text, from the recorded tables."""
     accuracy = results.read("accuracy")
-    whole = {
-        name: TABLES[name](results.read(name))["all"] for name in ("illustration", "projection", "cyclones", "errata")
-    }
+    whole = {name: as_text(name, results.read(name)) for name in ("illustration", "projection", "cyclones", "errata")}
     return Template(_TEMPLATE.read_text()).substitute(
         whole,
         trials=accuracy[0]["trials"],

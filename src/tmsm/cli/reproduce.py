@@ -44,6 +44,7 @@ def reproduce(
     What is finished is kept: after an interruption the same command goes on where it stopped.
     """
     import matplotlib as _  # noqa: F401, ICN001  said at once where it is missing
+
     from tmsm_experiments.paper.run import Request, reproduce
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
