@@ -92,6 +92,14 @@ class Rows:
         squares = float(self._weight @ self._weight)
         return float(self._weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
+    def inside(self) -> BoolArray:
+        """Which rows of the table lie inside the region, shape (n,)."""
+        if not self.region.has_border:
+            return np.ones(len(self._X), dtype=bool)
+        starts = range(0, len(self._X), _SAMPLE_ROWS)
+        pieces = [self._read(slice(start, start + _SAMPLE_ROWS)) for start in starts]
+        return np.concatenate([self.region.signed_distance(piece)[0] > 0.0 for piece in pieces])
+
     def relative_weights(self) -> FloatArray:
         """Sample weights of the rows inside the region, with sum one, shape (n,)."""
         w: FloatArray = np.concatenate(list(self.map(Block.weights)))

@@ -28,7 +28,7 @@ LAYERS = [
     ["equations"],
     ["solve", "likelihood"],
     ["combination", "influence"],
-    ["inference", "goodness", "criterion"],
+    ["inference", "goodness", "criterion", "groups"],
     ["resampling"],
     ["estimators"],
     ["stein", "comparison"],

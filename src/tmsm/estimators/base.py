@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, No
 from tmsm.estimators.diagnostics import extrapolation, mass_outside, unequal_columns
 from tmsm.estimators.summary import readable_p, summary_table
 from tmsm.goodness import GoodnessOfFit, over_identification
+from tmsm.groups import Groups
 from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
 from tmsm.influence import Influence
 from tmsm.models.base import Model
@@ -31,6 +32,8 @@ __all__ = ["Estimator", "Fit", "check_model", "check_region", "require_rows"]
 
 # Below it the rows could hardly come from the model, and the status says so.
 _SUSPICIOUS = 1e-6
+# Cluster-robust errors want so many groups.
+_FEW_GROUPS = 40
 # Rows for each parameter below which the status says that they are few.
 _FEW_ROWS = 20
 
@@ -57,6 +60,7 @@ class Fit:
     log_exposure: LogExposure | None = None
     complete: bool = True
     kept_share: float = 1.0
+    n_groups: int | None = None
     facts: tuple[tuple[str, str], ...] = ()
 
 
@@ -153,6 +157,8 @@ class Estimator(ABC):
         sentences = [fit.status]
         if fit.covariance is not None:
             sentences += cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)
+        if fit.n_groups is not None and fit.n_groups < _FEW_GROUPS:
+            sentences.append(f"{fit.n_groups} groups are few: the errors may be too small.")
         if fit.n_samples < _FEW_ROWS * (k := fit.model.constraint(fit.embedding_dim).n_free):
             sentences.append(f"{fit.n_samples:,} rows are few for {k} parameters: take the errors for a rough guide.")
         sentences += extrapolation(fit.params, fit.kept.region)
@@ -214,6 +220,7 @@ class Estimator(ABC):
         random_state: Any = None,
         *,
         sample_weight: ArrayLike | None = None,
+        groups: Any = None,
         n_jobs: int | None = None,
     ) -> Bootstrap:
         """Fit resampled rows, in parallel where it pays, and collect the estimates.
@@ -230,6 +237,8 @@ class Estimator(ABC):
             None, an int or a `numpy.random.Generator`; the result does not depend on ``n_jobs``.
         sample_weight
             Weights that were given to the fit.
+        groups
+            Labels of groups, shape (n,), to be drawn instead of single rows.
         n_jobs
             Number of processes; by default one for each processor.
         """
@@ -243,7 +252,8 @@ class Estimator(ABC):
         rows = np.asarray(as_rows(X, "X"))
         weight = check_sample_weight(sample_weight, len(rows))
         seeds = check_random_state(random_state).integers(2**63, size=n_resamples).tolist()
-        refit = partial(_refit, self._for_resampling(), rows, weight)
+        clusters = None if groups is None else Groups.of(groups, len(rows))
+        refit = partial(_refit, self._for_resampling(), rows, weight, clusters)
         found = list(map_resamples(refit, seeds, n_jobs))
         good = [params for params in found if params is not None]
         if len(good) < 2:
@@ -256,8 +266,18 @@ class Estimator(ABC):
         return type(self)(**self.get_params())
 
     @abstractmethod
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Estimate the parameters."""
+
+    def _cluster(self, rows: Rows, groups: Any) -> None:
+        """Take the errors of the estimate from sums over groups of rows."""
+        fit = self._fitted
+        found = None if groups is None else Groups.of(groups, len(rows))
+        if found is None or fit.covariance is None:
+            return
+        covariance, count = found.covariance(fit.influence, rows)
+        fact = ("groups", f"{count:,}, within which rows may depend on each other; the errors allow for it")
+        self._fit = replace(fit, covariance=covariance, n_groups=count, facts=(*fit.facts, fact))
 
     @property
     def std_errors_(self) -> Parameters:
@@ -312,7 +332,8 @@ class Estimator(ABC):
             found.append(
                 (
                     "goodness of fit",
-                    f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}",
+                    f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}"
+                    + (", as if all rows were independent" if fit.n_groups is not None else ""),
                 )
             )
         return found
@@ -349,9 +370,12 @@ def require_rows(n: int, constraint: Constraint) -> None:
         )
 
 
-def _refit(estimator: Estimator, X: FloatArray, weight: FloatArray | None, seed: int) -> Parameters | None:
-    """The estimate from rows drawn with replacement; None if they carry none."""
-    chosen = np.random.default_rng(int(seed)).integers(len(X), size=len(X))
+def _refit(
+    estimator: Estimator, X: FloatArray, weight: FloatArray | None, groups: Groups | None, seed: int
+) -> Parameters | None:
+    """The estimate from rows, or whole groups of them, drawn with replacement; None if they carry none."""
+    rng = np.random.default_rng(int(seed))
+    chosen = rng.integers(len(X), size=len(X)) if groups is None else groups.resample(rng)
     try:
         return estimator.fit(X[chosen], sample_weight=None if weight is None else weight[chosen]).params_
     except EstimationError:

@@ -44,7 +44,7 @@ class NaiveMLE(Estimator):
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Estimate the parameters.
 
         Parameters
@@ -55,6 +55,9 @@ class NaiveMLE(Estimator):
             Ignored; scikit-learn passes it.
         sample_weight
             Relative weights of the rows, shape (n,).
+        groups
+            Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
+            storm: the standard errors are then cluster-robust.  The estimate is the same.
 
         Returns
         -------
@@ -87,6 +90,7 @@ class NaiveMLE(Estimator):
             status="The maximum of the likelihood on the whole manifold: truncation is ignored."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
         )
+        self._cluster(rows, groups)
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:

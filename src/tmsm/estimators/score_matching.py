@@ -138,7 +138,7 @@ class ScoreMatching(Estimator):
         self.refine = refine
         self.standard_errors = standard_errors
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Estimate the parameters; what an earlier call found is forgotten.
 
         Parameters
@@ -149,6 +149,9 @@ class ScoreMatching(Estimator):
             Ignored; scikit-learn passes it.
         sample_weight
             Relative weights of the rows, shape (n,).
+        groups
+            Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
+            storm: the standard errors are then cluster-robust.  The estimate is the same.
 
         Returns
         -------
@@ -172,6 +175,7 @@ class ScoreMatching(Estimator):
                     f"All {len(rows)} rows are identical, so the spread cannot be estimated."
                 ) from None
             raise
+        self._cluster(rows, groups)
         return self
 
     def _fit_single(self, spec: MomentSpec, rows: Rows) -> None:

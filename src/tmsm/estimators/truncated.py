@@ -91,7 +91,7 @@ class TruncatedMLE(Estimator):
         self.log_exposure = log_exposure
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Estimate the parameters.
 
         Parameters
@@ -102,6 +102,9 @@ class TruncatedMLE(Estimator):
             Ignored; scikit-learn passes it.
         sample_weight
             Relative weights of the rows, shape (n,).
+        groups
+            Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
+            storm: the standard errors are then cluster-robust.  The estimate is the same.
 
         Returns
         -------
@@ -158,6 +161,7 @@ class TruncatedMLE(Estimator):
                 self._log_likelihood = -self._likelihood(theta)[0]
             mean = ("log-likelihood", f"{self._log_likelihood:.6g} a row")
             self._fit = replace(self._fit, facts=(*self._fit.facts, mean))
+        self._cluster(rows, groups)
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
