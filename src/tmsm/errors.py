@@ -6,6 +6,7 @@ __all__ = [
     "EstimationError",
     "InvalidInputError",
     "InvalidTypeError",
+    "MissingDependencyError",
     "NotFittedError",
     "TmsmError",
     "TmsmWarning",
@@ -34,6 +35,10 @@ class EstimationError(TmsmError, ValueError):
 
 class DownloadError(TmsmError, OSError):
     """A file could not be downloaded."""
+
+
+class MissingDependencyError(TmsmError, ImportError):
+    """An optional package is needed that is not installed."""
 
 
 class NotFittedError(TmsmError, ValueError, AttributeError):

@@ -30,6 +30,7 @@ LAYERS = [
     ["combination", "influence"],
     ["inference", "goodness", "criterion", "groups"],
     ["resampling"],
+    ["plots"],
     ["estimators"],
     ["stein", "comparison"],
     ["cli"],

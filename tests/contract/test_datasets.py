@@ -121,7 +121,7 @@ def test_the_compact_table_of_storm_events():
 
 def test_hurdat2(tmp_path):
     path = tmp_path / "hurdat2-1851-2011-050112.txt"
-    path.write_text(HURDAT2)
+    path.write_text("\ufeff" + HURDAT2)  # with a byte-order mark, as some editors leave
     fixes = datasets.read_hurdat2(path)
     assert fixes.storm.tolist() == ["AL092011", "AL092011", "AL102011"]
     assert fixes.longitude.tolist() == [-59.0, -60.6, 30.1]
@@ -136,6 +136,7 @@ BAD_EVENTS = {
     "EVENT_ID,YEAR,LATITUDE,LONGITUDE\n1,2017,north,3": "line 2: 'north' is no coordinate",
     "EVENT_ID,YEAR,LATITUDE,LONGITUDE\n1,2017,135.0,3": "line 2: '135.0' is beyond ±90 degrees",
     "EVENT_ID,YEAR,LATITUDE,LONGITUDE\n1,2017,35": "line 2 has 3 of 4 columns: the file may be cut off",
+    "EVENT_ID,YEAR,LATITUDE,LONGITUDE\ninf,2017,35,3": "EVENT_ID is 'inf', which is no number",
     "EVENT_ID,YEAR,LATITUDE,LONGITUDE\nx,2017,35,3": "EVENT_ID is 'x', which is no number",
 }
 
@@ -154,6 +155,7 @@ BAD_HURDAT2 = {
     HURDAT2.rsplit("\n", 2)[0]: "ends 1 lines early, in the storm AL102011",
     "AL092011, IRENE, 1,\n2011, 0, x,\n": "is not a fix of HURDAT2",
     "AL092011, IRENE, 1,\n20110821, 0000,, TS, 15.0X, 59.0W,\n": "'15.0X' does not end in N or S",
+    "AL092011, IRENE, 1,\n20119921, 0000,, TS, 15.0N, 59.0W,\n": "'2011-99-21T00:00' is no time",
     "": "holds no storm",
     "id,name\n1,2\n": "has no column datetime",
 }

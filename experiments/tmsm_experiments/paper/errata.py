@@ -15,6 +15,9 @@ from tmsm_experiments.paper.settings import HEMISPHERE, KENT_KNOWN, TRUE_MEAN, V
 SEEDS = 40
 ROWS = 10_000
 PRINTED, RIGHT = "as printed", "right"
+MIXED, MINIMISED = "true distance, printed gradient", "printed formula throughout"
+VERTEX = "nearest vertex"
+WRONG = (PRINTED, MIXED, VERTEX)
 BOX = tmsm.LonLatBox(-40, 0, 40, 50)
 BAND = tmsm.LonLatBox(-180, 0, 180, 50)
 BOX_MEAN = tmsm.lonlat_to_xyz(0.0, 10.0)
@@ -65,26 +68,55 @@ def kent_cross_term(seed: int) -> Iterator[tuple[str, str, float, float]]:
     without[:3, 3:] = without[3:, :3] = 0.0
     for variant, crossed in ((RIGHT, None), (PRINTED, without)):
         theta = linear_fit(gradient, model.laplacian(X), g, slope, crossed)
-        yield "hemisphere", variant, *concentration_and_error(theta[:3], TRUE_MEAN)
+        yield "hemisphere, 8-parameter linear form", variant, *concentration_and_error(theta[:3], TRUE_MEAN)
 
 
 def haversine(seed: int) -> Iterator[tuple[str, str, float, float]]:
     """Haversine printed with cosines of the colatitude, which are for the latitude.
 
-    Where the border is a circle of latitude its nearest point has the same longitude, and the term is zero.
+    Its minimum over the border is no distance but still zero on the border, and any such g will do.  The reference
+    code has the true distance and the printed formula's gradient, which do not belong together.  Where the
+    border is a circle of latitude its nearest point has the same longitude, the term is zero, and nothing shows.
     """
     for place, region in (("longitude/latitude box", BOX), ("band between parallels", BAND)):
         X = tmsm.VonMisesFisher().sample(ROWS, region, random_state=seed, mean_direction=BOX_MEAN, concentration=6.0)
         d, away = region.border_distance(X)
         nearest = np.cos(d)[:, None] * X - np.sin(d)[:, None] * away
-        for variant, (g, slope) in ((RIGHT, (d, away)), (PRINTED, printed_haversine(X, nearest))):
+        variants = {RIGHT: (d, away), MIXED: (d, printed_haversine(X, nearest)[1])}
+        if region is BOX:
+            variants[MINIMISED] = printed_haversine(X, nearest_as_printed(X, box_outline()))
+        for variant, (g, slope) in variants.items():
             theta = linear_fit(tangent_projectors(X), -2.0 * X, g, slope)
             yield place, variant, *concentration_and_error(theta, BOX_MEAN)
 
 
+def box_outline(n: int = 2000) -> np.ndarray:
+    """Points along the border of the box, shape (m, 3)."""
+    lon, lat = np.linspace(BOX.west, BOX.east, n // 3), np.linspace(BOX.south, BOX.north, n // 6)
+    sides = [(lon, np.full_like(lon, edge)) for edge in (BOX.south, BOX.north)]
+    sides += [(np.full_like(lat, edge), lat) for edge in (BOX.west, BOX.east)]
+    return np.vstack([tmsm.lonlat_to_xyz(*side) for side in sides])
+
+
+def nearest_as_printed(X: np.ndarray, border: np.ndarray) -> np.ndarray:
+    """The border point of the smallest printed distance for each row."""
+    (phi, theta), (phi2, theta2) = (_angles(Z) for Z in (X, border))
+    nearest = np.empty_like(X)
+    for rows in np.array_split(np.arange(len(X)), max(1, len(X) // 1000)):
+        turn = np.sin(0.5 * (theta2 - theta[rows, None])) ** 2  # the square has the period of a whole turn
+        u = np.sin(0.5 * (phi2 - phi[rows, None])) ** 2 + np.cos(phi[rows, None]) * np.cos(phi2) * turn
+        nearest[rows] = border[np.argmin(u, axis=1)]
+    return nearest
+
+
+def _angles(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Colatitude from the north pole, and longitude."""
+    return np.arccos(X[:, 2]), np.arctan2(X[:, 1], X[:, 0])
+
+
 def printed_haversine(X: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """2 arcsin √u, u = sin²(Δφ/2) + cos φ cos φ′ sin²(Δθ/2) with φ the colatitude, and its gradient in X."""
-    (phi, theta), (phi2, theta2) = ((np.arccos(Z[:, 2]), np.arctan2(Z[:, 1], Z[:, 0])) for Z in (X, Y))
+    (phi, theta), (phi2, theta2) = _angles(X), _angles(Y)
     half, turn = 0.5 * (phi2 - phi), 0.5 * (np.mod(theta2 - theta + np.pi, 2.0 * np.pi) - np.pi)
     u = np.sin(half) ** 2 + np.cos(phi) * np.cos(phi2) * np.sin(turn) ** 2
     u = np.clip(u, 1e-12, 1.0 - 1e-12)
@@ -103,7 +135,7 @@ def nearest_vertex(seed: int) -> Iterator[tuple[str, str, float, float]]:
         ROWS, border, random_state=seed, mean_direction=COAST_MEAN, concentration=COAST_CONCENTRATION
     )
     vertices = tmsm.BorderPoints(np.vstack(border.rings), contains=border.contains)
-    for variant, region in ((RIGHT, border), ("nearest vertex", vertices)):
+    for variant, region in ((RIGHT, border), (VERTEX, vertices)):
         fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), region, "geodesic", standard_errors=False).fit(X)
         yield "coast of the United States", variant, *concentration_and_error(fit.natural_params_, COAST_MEAN)
 

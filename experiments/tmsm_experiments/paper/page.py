@@ -3,15 +3,20 @@
 from pathlib import Path
 from string import Template
 
+import numpy as np
+
 from tmsm_experiments.paper.cells import write_whole
+from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, PROJECTED
 from tmsm_experiments.paper.results import Results, as_text
 from tmsm_experiments.paper.tables import markdown
-from tmsm_experiments.paper.verdicts import verdicts
+from tmsm_experiments.paper.verdicts import EXPERIMENTS, Errors, verdicts
 
 PAGE = "reproduction.md"
 _TEMPLATE = Path(__file__).with_name("page_template.md")
-_AGENCY = """The paper's own data: NOAA Storm Events inside the contiguous United States and HURDAT2's storm origins,
-both 2017 to 2020, read from the agency's files (digest {digest}). Events without a place in these files are missing.
+_AGENCY = """The paper's data: NOAA Storm Events inside the contiguous United States and HURDAT2's storm origins, both
+2017 to 2020. Files (digest {digest}): {files}. Events that are reported for whole zones, such as heat and winter
+storms, have no place and are missing. The paper speaks of extreme storms without a definition; here all events and
+those with fatalities are fitted.
 
 ![Maps of Storm Events, estimates and the density of storm origins]({folder}/figures/storm_events.png)
 
@@ -43,6 +48,7 @@ def page(results: Results) -> str:
         accuracy_direction=as_text("accuracy", accuracy, only="direction"),
         accuracy_concentration=as_text("accuracy", accuracy, only="concentration"),
         agency=_agency(results),
+        costs=_costs(results),
     )
 
 
@@ -51,9 +57,28 @@ def _verdicts(results: Results) -> str:
     return markdown(("the paper's claim", "figure", "measured", "verdict"), rows)
 
 
+def _costs(results: Results) -> str:
+    """What each method's mean error is above the bound by, in per cent."""
+    errors = Errors(results.read("accuracy"))
+
+    def cost(method: str, quantity: str, experiments: tuple[str, ...]) -> float:
+        ratios = [
+            errors.column(e, method, quantity=quantity) / errors.column(e, method, "bound", quantity)
+            for e in experiments
+        ]
+        return 100.0 * (float(np.mean(ratios)) - 1.0)
+
+    parts = []
+    for method in (GEODESIC, PROJECTED, DEFAULT, COMBINED, EXACT):
+        direction = cost(method, "direction", EXPERIMENTS)
+        kappa = cost(method, "concentration", ("vmf-unknown",))
+        parts.append(f"{method} {direction:.0f} % in the direction and {kappa:.0f} % in κ")
+    return "; ".join(parts)
+
+
 def _agency(results: Results) -> str:
     events = results.read("storm_events")
     if not events:
         return _NO_AGENCY
     table = as_text("storm_events", events)
-    return _AGENCY.format(digest=events[0]["files"], folder=results.folder.name, table=table)
+    return _AGENCY.format(digest=events[0]["files"], files=events[0]["source"], folder=results.folder.name, table=table)

@@ -97,7 +97,19 @@ def projection_table(rows: list[Row]) -> dict[str, str]:
 
 
 def storms_table(rows: list[Row]) -> dict[str, str]:
-    columns = ("catalogue", "border", "rows", "method", "centre", "± (°)", "κ̂ (95 %)", "p of fit", "km to mean origin")
+    known = any(float(row["km_to_truth"]) > 0.0 for row in rows)
+    columns = [
+        "catalogue",
+        "border",
+        "rows",
+        "method",
+        "centre",
+        "± (°)",
+        "κ̂ (95 %)",
+        "p of fit",
+        "km inside the border",
+    ]
+    columns += ["mean km to storm origins", *(["km to the mean of all fixes"] if known else [])]
     cells = [
         (
             row["catalogue"],
@@ -109,7 +121,9 @@ def storms_table(rows: list[Row]) -> dict[str, str]:
             f"{float(row['concentration']):.1f} ({float(row['concentration_low']):.1f}–"
             f"{float(row['concentration_high']):.1f})",
             tables.p_value(float(row["goodness_of_fit_p"])),
-            f"{float(row['km_to_mean_origin']):,.0f}",
+            f"{float(row['km_inside']):,.0f}",
+            f"{float(row['km_to_origins']):,.0f}",
+            *([f"{float(row['km_to_truth']):,.0f}"] if known else []),
         )
         for row in rows
     ]

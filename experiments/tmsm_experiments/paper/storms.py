@@ -22,6 +22,7 @@ SATURATING = "saturating weight"
 EARTH_RADIUS_KM = 6371.0088
 MODEL = tmsm.VonMisesFisher()
 EMBEDDED, AGENCY = ("cyclones",), ("events", "fatal events")
+_MEAN_ORIGIN = {"marker": "D", "ms": 8, "mfc": "white", "mec": drawing.PURPLE, "mew": 1.6, "ls": "none", "zorder": 6}
 TITLES = {
     "cyclones": "Cyclone fixes inside the US, 1980–2024",
     "events": "Storm Events 2017–2020, all",
@@ -53,8 +54,9 @@ def estimators(border) -> dict[str, object]:
     }
 
 
-def kilometres(a: np.ndarray, b: np.ndarray) -> float:
-    return EARTH_RADIUS_KM * 2.0 * float(np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
+def kilometres(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Great-circle distance on the Earth, between single points or along the last axis."""
+    return EARTH_RADIUS_KM * 2.0 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
 
 
 def mean_direction(X: np.ndarray) -> np.ndarray:
@@ -70,6 +72,7 @@ class Cell:
     resolution: str
     data: str | None
     digest: str
+    source: str
 
     @property
     def name(self) -> str:
@@ -78,7 +81,8 @@ class Cell:
     def compute(self) -> list[dict[str, str]]:
         X, origins = catalogue(self.catalogue, self.data)
         border = tmsm.datasets.load_border("usa", self.resolution)
-        inside, origin = X[border.contains(X)], mean_direction(origins.X)
+        inside = X[border.contains(X)]
+        truth = mean_direction(X) if self.catalogue in EMBEDDED else None
         rows = []
         for method, estimator in estimators(border).items():
             fit = estimator.fit(inside)
@@ -96,10 +100,11 @@ class Cell:
                 "concentration_low": low,
                 "concentration_high": high,
                 "goodness_of_fit_p": fit.goodness_of_fit_.p_value if fit.goodness_of_fit_ else np.nan,
-                "km_to_mean_origin": kilometres(fit.params_.mean_direction, origin),
-                "mean_origin_longitude": float(tmsm.xyz_to_lonlat(origin)[0]),
-                "mean_origin_latitude": float(tmsm.xyz_to_lonlat(origin)[1]),
+                "km_to_origins": float(np.mean(kilometres(fit.params_.mean_direction, origins.X))),
+                "km_to_truth": np.nan if truth is None else float(kilometres(fit.params_.mean_direction, truth)),
+                "km_inside": EARTH_RADIUS_KM * float(border.border_distance(fit.params_.mean_direction[None, :])[0][0]),
                 "files": self.digest,
+                "source": self.source,
             }
             rows.append({k: f"{v:.7g}" if isinstance(v, float) else str(v) for k, v in row.items()})
         return rows
@@ -110,9 +115,19 @@ def files_digest(data: Path | None) -> str:
     if data is None:
         return f"tmsm-{tmsm.__version__}"
     digest = hashlib.sha256()
-    for path in sorted(path for path in data.iterdir() if path.is_file()):
+    for path in sorted(path for path in data.iterdir() if path.name.endswith((".csv", ".csv.gz", ".txt", ".txt.gz"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def files_description(data: Path | None) -> str:
+    """What was read, in words: how many events a year, and whether they come with their kinds."""
+    if data is None:
+        return "embedded"
+    events = tmsm.datasets.read_storm_events(data)
+    counts = [f"{int((events.year == year).sum()):,} in {year}" for year in YEARS]
+    kinds = "" if any(events.kind) else "; an extract without the kinds of events, in which some events are missing"
+    return f"events with a place, {', '.join(counts)}{kinds}"
 
 
 def check(data: Path) -> None:
@@ -128,7 +143,8 @@ def run(store: Store, jobs: int, data: Path | None) -> list[dict[str, str]]:
     """One row for each catalogue, border and method: the embedded catalogue, or those of a folder."""
     names = EMBEDDED if data is None else AGENCY
     folder = None if data is None else str(data)
-    cells = [Cell(name, resolution, folder, files_digest(data)) for name in names for resolution in RESOLUTIONS]
+    digest, source = files_digest(data), files_description(data)
+    cells = [Cell(name, resolution, folder, digest, source) for name in names for resolution in RESOLUTIONS]
     found = run_cells(cells, store, jobs, "Storms" if data is None else "Storms, agency's files")
     return [row for cell in cells for row in found[cell.name]]
 
@@ -136,7 +152,7 @@ def run(store: Store, jobs: int, data: Path | None) -> list[dict[str, str]]:
 def draw(names: tuple[str, ...], data: Path | None, folder: Path, name: str) -> None:
     """A map for each catalogue: what was seen, both estimates with their 95 % regions, where storms begin."""
     border = tmsm.datasets.load_border("usa")
-    with drawing.Drawing(folder, name, 7.4, 3.1 + 3.3 * (len(names) - 1) + 0.9, len(names), 1) as picture:
+    with drawing.Drawing(folder, name, 7.4, 4.6 + 3.7 * (len(names) - 1), len(names), 1) as picture:
         for ax, which in zip(picture.axes[:, 0], names, strict=True):
             _draw_catalogue(ax, border, which, data)
         picture.legend(columns=3)
@@ -145,7 +161,7 @@ def draw(names: tuple[str, ...], data: Path | None, folder: Path, name: str) -> 
 def _draw_catalogue(ax, border, which: str, data: Path | None) -> None:
     X, origins = catalogue(which, None if data is None else str(data))
     inside = X[border.contains(X)]
-    drawing.draw_map(ax, -127.0, 0.0, -10.0, 52.0)
+    drawing.draw_map(ax, -127.0, -14.0, -10.0, 52.0)
     lon, lat, density, levels = density_levels(origins.X, (-105.0, -5.0), (2.0, 50.0))
     ax.contour(lon, lat, density, levels=levels, colors=drawing.PURPLE, linewidths=(0.8, 1.1, 1.5), zorder=2)
     ax.plot([], [], color=drawing.PURPLE, lw=1.2, label="storm origins: 90, 50, 25 % of the mass")
@@ -156,16 +172,16 @@ def _draw_catalogue(ax, border, which: str, data: Path | None) -> None:
     )  # fmt: skip
     ax.scatter([], [], s=12, color=drawing.GREEN, label="observed")
     border.plot(ax, color=drawing.BLACK, lw=0.8)
-    for method in (NAIVE, GEODESIC, EXACT):
+    for method in (NAIVE, GEODESIC, PROJECTED, EXACT):
         fit = estimators(border)[method].fit(inside)
         style = drawing.marker_style(method)
         ellipse = tmsm.xyz_to_lonlat(fit.mean_direction_ellipse())
-        ax.fill(*ellipse, fc=style["color"], ec=style["color"], lw=1.2, alpha=0.25, zorder=3)
-        ax.plot(*tmsm.xyz_to_lonlat(fit.params_.mean_direction), label=method, zorder=5, **{**style, "ms": 9})
+        if method != PROJECTED:  # it would cover the other one
+            ax.fill(*ellipse, fc=style["color"], ec=style["color"], lw=1.2, alpha=0.25, zorder=3)
+        size = 6 if method == PROJECTED else 9
+        ax.plot(*tmsm.xyz_to_lonlat(fit.params_.mean_direction), label=method, zorder=5, **{**style, "ms": size})
     ax.fill([], [], fc=drawing.GREY, alpha=0.5, label="95 % region, in the colour of its method")
-    ax.plot(
-        *tmsm.xyz_to_lonlat(mean_direction(origins.X)), label="mean of the storm origins", **{**drawing.TRUTH, "ms": 12}
-    )
+    ax.plot(*tmsm.xyz_to_lonlat(mean_direction(origins.X)), label="mean of the storm origins", **_MEAN_ORIGIN)
     if which in EMBEDDED:
         ax.plot(
             *tmsm.xyz_to_lonlat(mean_direction(X)),

@@ -9,11 +9,13 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with some significant digits, without an exponent; "–" for none."""
+    """A number with some significant digits; "–" for none."""
     if value != value:
         return "–"
     text = f"{value:#.{digits}g}"
-    return f"{value:.0f}" if "e" in text else text.rstrip(".")
+    if "e" in text:
+        return f"{value:.0f}" if abs(value) > 1.0 else f"{value:.{digits - 1}e}"
+    return text.rstrip(".")
 
 
 def with_error(value: float, error: float) -> str:

@@ -40,8 +40,8 @@ def find_files(source: Any, pattern: str, what: str) -> list[Path]:
 def open_text(path: Path) -> TextIO:
     """The file as text, unpacked where its name ends in .gz."""
     if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline="")
-    return path.open(encoding="utf-8", errors="replace", newline="")
+        return gzip.open(path, "rt", encoding="utf-8-sig", errors="replace", newline="")
+    return path.open(encoding="utf-8-sig", errors="replace", newline="")
 
 
 def read_columns(path: Path, choose: Callable[[set[str]], list[str]]) -> Iterator[tuple[int, list[str]]]:
@@ -56,10 +56,9 @@ def read_columns(path: Path, choose: Callable[[set[str]], list[str]]) -> Iterato
             if not header:
                 raise InvalidInputError(f"{path.name} is empty.")
             places = [header.index(name) if name else None for name in choose(set(header))]
-            width = 1 + max(k for k in places if k is not None)
             for row in reader:
                 if row:
-                    if len(row) < width:
+                    if len(row) < len(header):
                         raise InvalidInputError(
                             f"{path.name}, line {reader.line_num} has {len(row)} of {len(header)} columns: "
                             "the file may be cut off. Download it again."

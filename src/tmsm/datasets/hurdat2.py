@@ -15,7 +15,7 @@ from tmsm.errors import InvalidInputError
 __all__ = ["read_hurdat2"]
 
 _TABLE = ["ID", "DATETIME", "LON", "LAT"]
-_Fix = tuple[str, str, float, float]  # storm, time, longitude, latitude
+_Fix = tuple[str, np.datetime64, float, float]  # storm, time, longitude, latitude
 
 
 def read_hurdat2(source: Any) -> StormFixes:
@@ -43,10 +43,7 @@ def read_hurdat2(source: Any) -> StormFixes:
         raise InvalidInputError(f"{paths[0].name} holds no storm.")
     storm, time, longitude, latitude = zip(*fixes, strict=True)
     return StormFixes(
-        longitude=np.array(longitude),
-        latitude=np.array(latitude),
-        storm=np.array(storm),
-        time=np.array(time, dtype="datetime64[s]"),
+        longitude=np.array(longitude), latitude=np.array(latitude), storm=np.array(storm), time=np.array(time)
     )
 
 
@@ -80,7 +77,14 @@ def _fix(storm: str, cells: list[str], where: str) -> _Fix:
         raise InvalidInputError(f"{where} is not a fix of HURDAT2: date, time, …, latitude, longitude.")
     day, hour = cells[0], cells[1]
     time = f"{day[:4]}-{day[4:6]}-{day[6:]}T{hour[:2]}:{hour[2:]}"
-    return storm, time, _angle(cells[5], "E", "W", 360.0, where), _angle(cells[4], "N", "S", 90.0, where)
+    return storm, _time(time, where), _angle(cells[5], "E", "W", 360.0, where), _angle(cells[4], "N", "S", 90.0, where)
+
+
+def _time(text: str, where: str) -> np.datetime64:
+    try:
+        return np.datetime64(text, "s")
+    except ValueError:
+        raise InvalidInputError(f"{where}: {text!r} is no time.") from None
 
 
 def _angle(text: str, positive: str, negative: str, limit: float, where: str) -> float:
@@ -107,4 +111,4 @@ def _from_table(path: Path) -> Iterator[_Fix]:
         where = f"{path.name}, line {line}"
         lon, lat = as_degrees(longitude, 360.0, where), as_degrees(latitude, 90.0, where)
         if lon is not None and lat is not None:
-            yield storm, time.replace(" ", "T"), lon, lat
+            yield storm, _time(time.replace(" ", "T"), where), lon, lat

@@ -161,5 +161,5 @@ def _place(longitude: str, latitude: str, where: str) -> _Place | None:
 def _whole(text: str, where: str) -> int:
     try:
         return int(float(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         raise InvalidInputError(f"{where} is {text!r}, which is no number.") from None

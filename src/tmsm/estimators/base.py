@@ -23,6 +23,7 @@ from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
 from tmsm.moments import LogExposure
+from tmsm.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.regions.base import Region
 from tmsm.resampling import Bootstrap, map_resamples
 from tmsm.rows import Rows
@@ -308,6 +309,57 @@ class Estimator(ABC):
         if "mean_direction" not in fit.params:
             raise InvalidInputError(f"This model has no mean direction; its parameters are {list(fit.params)}.")
         return direction_ellipse(fit.model, fit.theta, self._covariance, fit.embedding_dim, "mean_direction", level)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        view: str = "globe",
+        level: float = 0.95,
+        density: bool = True,
+        land: bool = False,
+        label: str | None = None,
+    ) -> FitDisplay:
+        """Draw the rows, the border, the estimate with its confidence region, and the fitted density.
+
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; new ones by default.
+        view
+            On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin".
+        level
+            Confidence level of the region round a mean direction.
+        density
+            Whether to draw contours that hold 50 and 90 % of the fitted mass.
+        land
+            Whether to draw the outlines of land, for points on the Earth.
+        label
+            A name for the legend.
+
+        Returns
+        -------
+        A display with ``ax_`` and ``figure_``.
+        """
+        self._fitted  # noqa: B018  raises before a fit
+        return FitDisplay.from_estimator(self, label=label, ax=ax, view=view, level=level, density=density, land=land)
+
+    def plot_diagnostics(self, axes: Any = None, *, random_state: int = 0) -> DiagnosticsDisplay:
+        """Draw histograms of distances to the border and to the centre against what the fitted model expects.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes; new ones by default.
+        random_state
+            Seed of the draws from the model.
+
+        Returns
+        -------
+        A display with ``axes_`` and ``figure_``.
+        """
+        self._fitted  # noqa: B018  raises before a fit
+        return DiagnosticsDisplay.from_estimator(self, axes=axes, random_state=random_state)
 
     def summary(self) -> str:
         """A table to print: estimates, standard errors, intervals, and how they came about."""

@@ -51,6 +51,11 @@ class Region(ValueObject, ABC):
         return self if isinstance(self, AxisAligned) else None
 
     @property
+    def border_curves(self) -> list[FloatArray] | None:
+        """The border as closed chains of points, each of shape (m, D); None where it is not made of such."""
+        return None
+
+    @property
     @abstractmethod
     def manifold(self) -> Manifold:
         """The manifold of which this is a part."""

@@ -75,6 +75,10 @@ class Complement(Region):
         return self.region.distance_slack
 
     @property
+    def border_curves(self) -> list[FloatArray] | None:
+        return self.region.border_curves
+
+    @property
     def smooth_border(self) -> SmoothBorder | None:
         border = self.region.smooth_border
         reach = None if border is None else border.reach_outside

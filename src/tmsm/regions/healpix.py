@@ -129,6 +129,10 @@ class HealpixMask(Region):
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
         return self.outline.projected_distance(X, axis)
 
+    @property
+    def border_curves(self) -> list[FloatArray] | None:
+        return self.outline.border_curves
+
     def plot(self, ax: Any = None, **style: Any) -> Any:
         """Draw the outline in longitude and latitude; returns the axes."""
         return self.outline.plot(ax, **style)

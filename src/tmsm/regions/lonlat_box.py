@@ -177,6 +177,10 @@ class LonLatBox(Region):
             rings.append(np.array([[west, lat_s], [east, lat_s], [east, lat_n], [west, lat_n]]))
         return SphericalPolygon.from_lonlat(rings, tolerance=1e-9, inside=self._middle)
 
+    @property
+    def border_curves(self) -> list[FloatArray] | None:
+        return self._outline.border_curves
+
     def plot(self, ax: Any = None, **style: Any) -> Any:
         """Draw the border in longitude and latitude; returns the axes."""
         return self._outline.plot(ax, **style)

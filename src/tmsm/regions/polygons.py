@@ -185,6 +185,10 @@ class SphericalPolygon(Region):
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
         return self._short_tree.query_projected(X, axis)
 
+    @property
+    def border_curves(self) -> list[FloatArray] | None:
+        return list(self.rings)
+
     def plot(self, ax: Any = None, **style: Any) -> Any:
         """Draw the border in longitude and latitude; returns the axes.
 

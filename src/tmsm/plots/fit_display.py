@@ -1,0 +1,207 @@
+"""A fit, or several, on a globe, a map or a plane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self, final
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.manifolds import Euclidean, Sphere
+from tmsm.models.base import Model
+from tmsm.models.parameters import Parameters
+from tmsm.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, new_axes
+from tmsm.plots.views import Globe, LonLatMap, Plane, ProjectedMap, View
+from tmsm.regions.base import Region
+
+__all__ = ["FitDisplay", "mass_levels"]
+
+SHARES = (0.9, 0.5)
+_MAX_POINTS = 20_000
+_DRAWS = 20_000
+_GRID = 300
+
+
+@final
+class FitDisplay:
+    """What was seen, the border, the estimates with their confidence regions, and the fitted density.
+
+    Parameters
+    ----------
+    fits
+        Label -> fitted estimator, all of the same rows; the density is that of the first.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of those axes.
+    view_ : View
+        From points to the picture: ``display.view_.forward(X)``.
+    """
+
+    def __init__(self, fits: Mapping[str, Any]) -> None:
+        if not fits:
+            raise InvalidInputError("There is no fit to draw.")
+        self.fits = dict(fits)
+
+    @classmethod
+    def from_estimator(cls, fit: Any, *, label: str | None = None, **options: Any) -> FitDisplay:
+        """Draw one fit; options are those of `plot`."""
+        return cls({label or type(fit).__name__: fit}).plot(**options)
+
+    @classmethod
+    def from_estimators(cls, fits: Mapping[str, Any], **options: Any) -> FitDisplay:
+        """Draw several fits by their labels; options are those of `plot`."""
+        return cls(fits).plot(**options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        view: str = "globe",
+        level: float = 0.95,
+        density: bool = True,
+        land: bool = False,
+        legend: bool = True,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; new ones by default.
+        view
+            On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin".
+        level
+            Confidence level of the regions round mean directions.
+        density
+            Whether to draw contours that hold 50 and 90 % of the first fit's mass.
+        land
+            Whether to draw the outlines of land, for points on the Earth.
+        legend
+            Whether to explain the signs.
+
+        Returns
+        -------
+        self
+        """
+        found = [fit._fitted for fit in self.fits.values()]
+        # The naive likelihood knows of no region: take that of a fit that does.
+        region: Region = next((one.kept.region for one in found if one.kept.region.has_border), found[0].kept.region)
+        X = found[0].kept.sample()
+        centres = [centre for one in found if (centre := _centre(one.params)) is not None]
+        self.view_ = _view(view, region, X, centres)
+        self.ax_ = new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self.view_.prepare(self.ax_)
+        if land:
+            self._draw_land()
+        self._draw_points(X)
+        if region.has_border:
+            draw_border(self.ax_, self.view_, region)
+        if density:
+            self._draw_density(found[0].model, found[0].params, found[0].theta)
+        for k, (label, fit) in enumerate(self.fits.items()):
+            self._draw_centre(label, fit, COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)], level)
+        if legend:
+            self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
+        return self
+
+    def _draw_land(self) -> None:
+        from tmsm.datasets import load_land
+
+        for ring in load_land().rings:
+            self.view_.line(self.ax_, ring, closed=True, color=LAND, lw=0.6, zorder=0.6)
+
+    def _draw_points(self, X: FloatArray) -> None:
+        shown = X[:: -(-len(X) // _MAX_POINTS)]
+        size = 14.0 if len(shown) < 1000 else 5.0 if len(shown) < 10_000 else 1.5
+        note = f"{len(shown):,} of {len(X):,}" if len(shown) < len(X) else f"{len(X):,}"
+        style = {"color": POINTS, "alpha": 0.45, "linewidths": 0, "rasterized": True, "zorder": 1}
+        self.view_.scatter(self.ax_, shown, s=size, label=f"rows ({note})", **style)
+
+    def _draw_density(self, model: Model, params: Parameters, theta: FloatArray) -> None:
+        levels = mass_levels(model, params, theta)
+        if levels is None:
+            return
+        x, y, X = self.view_.grid(_GRID)
+        inside = np.isfinite(X).all(axis=-1)
+        values = np.full(inside.shape, np.nan)
+        values[inside] = model.log_kernel(X[inside], theta)
+        colour = COLOURS[0]
+        self.ax_.contour(
+            x, y, values, levels=levels, colors=colour, linewidths=(0.9, 1.5), linestyles=("--", "-"), zorder=2
+        )
+        self.ax_.plot([], [], color=colour, lw=1.2, label="50, 90 % of the fitted mass")
+
+    def _draw_centre(self, label: str, fit: Any, colour: str, marker: str, level: float) -> None:
+        one = fit._fitted
+        centre = _centre(one.params)
+        if centre is None:
+            return
+        if one.covariance is not None and isinstance(one.kept.region.manifold, Sphere):
+            try:
+                ellipse = fit.mean_direction_ellipse(level)
+            except EstimationError:  # it covers the sphere
+                ellipse = None
+            if ellipse is not None:
+                self.view_.line(self.ax_, ellipse, closed=True, color=colour, lw=1.6, zorder=4)
+                label = f"{label}, {100 * level:g} % region"
+        flat = self.view_.forward(centre[None, :])
+        if np.isfinite(flat).all():
+            style = {"ms": 10, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": 5}
+            self.ax_.plot(*flat.T, marker=marker, label=label, **style)
+        else:
+            self.ax_.plot([], [], marker=marker, color=colour, ls="none", label=f"{label} (on the other side)")
+
+
+def draw_border(ax: Any, view: View, region: Region) -> None:
+    """The border of a region: its own curves, or where its distance is zero on a grid."""
+    curves = region.border_curves
+    if curves is not None:
+        for k, curve in enumerate(curves):
+            view.line(ax, curve, closed=True, color=BORDER, lw=1.1, label="border" if k == 0 else None, zorder=3)
+        return
+    x, y, X = view.grid(_GRID)
+    inside = np.isfinite(X).all(axis=-1)
+    d = np.full(inside.shape, np.nan)
+    d[inside] = region.signed_distance(np.asfortranarray(X[inside]))[0]
+    ax.contour(x, y, d, levels=[0.0], colors=BORDER, linewidths=1.3, zorder=3)
+    ax.plot([], [], color=BORDER, lw=1.1, label="border")
+
+
+def mass_levels(model: Model, params: Parameters, theta: FloatArray) -> list[float] | None:
+    """Levels of the log density that hold the shares of its mass, ascending; None where it cannot be drawn from."""
+    try:
+        draws = model.draw(_DRAWS, np.random.default_rng(0), **params)
+    except (EstimationError, InvalidInputError):
+        return None
+    values = model.log_kernel(draws, theta)
+    levels = np.quantile(values, [1.0 - share for share in SHARES])
+    return None if np.ptp(levels) == 0.0 else levels.tolist()
+
+
+def _centre(params: Parameters) -> FloatArray | None:
+    for name in ("mean_direction", "mean", "axis"):
+        if name in params:
+            return np.asarray(params[name], dtype=np.float64)
+    return None
+
+
+def _view(view: str, region: Region, X: FloatArray, centres: list[FloatArray]) -> View:
+    manifold = region.manifold
+    everything = np.vstack([X, *centres])
+    if manifold == Sphere(2):
+        if view == "globe":
+            middle = everything.mean(axis=0) + sum(centres, np.zeros(3)) / max(len(centres), 1)
+            return Globe(middle if np.linalg.norm(middle) > 1e-6 else X[0])
+        return LonLatMap.around(everything) if view == "map" else ProjectedMap(view, everything)
+    if manifold == Euclidean(2):
+        return Plane.around(everything)
+    raise InvalidInputError(
+        f"There is no picture of a fit on {manifold!r}: only of S² and of the plane. plot_diagnostics draws any."
+    )
