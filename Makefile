@@ -15,8 +15,8 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check]'
 	@touch $@
 
-demo: $(READY)  ## Run the main job: the paper's simulated example, with its table
-	@$(BIN)/python examples/paper_simulation.py
+demo: $(READY)  ## Run the main job on embedded data: storms seen from inside a border, with a report
+	@MPLBACKEND=Agg $(BIN)/tmsm demo
 
 test: $(READY)  ## Run the whole test suite
 	$(BIN)/python -m pytest --numprocesses auto

@@ -14,11 +14,13 @@ SOURCE = Path(tmsm.__file__).parent
 # From the ground up: a module may import from the lines above its own, and from its own package.
 LAYERS = [
     ["errors", "arrays", "progress"],
+    ["output"],
     ["values", "validation", "secular", "newton", "contour"],
     ["manifolds"],
     ["coordinates"],
     ["regions"],
     ["datasets"],
+    ["points"],
     ["cells"],
     ["quadrature"],
     ["polynomials"],
@@ -32,7 +34,7 @@ LAYERS = [
     ["resampling"],
     ["plots"],
     ["estimators"],
-    ["stein", "comparison"],
+    ["stein", "comparison", "archive", "report"],
     ["cli"],
 ]
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import typer
 
+from tmsm.cli.demo import demo
+from tmsm.cli.fit import compare, fit, show
 from tmsm.cli.reproduce import reproduce
+from tmsm.cli.tools import region, simulate
 from tmsm.errors import TmsmError
 
 __all__ = ["main"]
@@ -25,7 +28,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help is there in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(reproduce)
+for command in (demo, fit, show, compare, region, simulate, reproduce):
+    app.command()(command)
 
 
 def _show_version(wanted: bool) -> None:

@@ -14,7 +14,7 @@ from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.criterion import Criterion, information_criterion
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError
 from tmsm.estimators.diagnostics import extrapolation, mass_outside, unequal_columns
-from tmsm.estimators.summary import readable_p, summary_table
+from tmsm.estimators.summary import estimate_rows, readable_p, shortened, summary_table
 from tmsm.goodness import GoodnessOfFit, over_identification
 from tmsm.groups import Groups
 from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
@@ -364,13 +364,26 @@ class Estimator(ABC):
     def summary(self) -> str:
         """A table to print: estimates, standard errors, intervals, and how they came about."""
         fit = self._fitted
-        errors = intervals = None
-        if fit.covariance is not None:
-            errors, intervals = self.std_errors_, self.confidence_interval()
+        errors, intervals = self._errors_and_intervals()
+        return summary_table(fit.title, fit.model.fields, fit.params, errors, intervals, self.facts())
+
+    def facts(self) -> list[tuple[str, str]]:
+        """How the estimate came about and what to judge it by: pairs of a name and words, as in `summary`."""
+        fit = self._fitted
         facts = [("rows", f"{fit.n_samples:,}"), *fit.facts, *self._diagnostics(), ("status", self.status_)]
         if fit.covariance is None:
             facts.append(("std. errors", "not computed"))
-        return summary_table(fit.title, fit.model.fields, fit.params, errors, intervals, facts)
+        return [(name, shortened(text)) for name, text in facts]
+
+    def estimate_rows(self) -> list[tuple[str, str, str, str]]:
+        """The table of `summary`: a heading, then name, estimate, standard error and interval as text."""
+        fit = self._fitted
+        return estimate_rows(fit.model.fields, fit.params, *self._errors_and_intervals())
+
+    def _errors_and_intervals(self) -> tuple[Parameters | None, Parameters | None]:
+        if self._fitted.covariance is None:
+            return None, None
+        return self.std_errors_, self.confidence_interval()
 
     def _diagnostics(self) -> list[tuple[str, str]]:
         """What to judge the fit by, in words."""

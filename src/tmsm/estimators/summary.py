@@ -10,7 +10,7 @@ import numpy as np
 from tmsm.coordinates import xyz_to_lonlat
 from tmsm.models.parameters import Field, Parameters
 
-__all__ = ["plain_table", "readable_p", "summary_table"]
+__all__ = ["estimate_rows", "facts_text", "plain_table", "readable_p", "shortened", "summary_table"]
 
 
 # Columns of the facts below the table.
@@ -26,6 +26,29 @@ def summary_table(
     facts: Sequence[tuple[str, str]],
 ) -> str:
     """Lay out estimates with their errors, then the facts of the fit."""
+    table = plain_table(estimate_rows(fields, params, errors, intervals))
+    rule = "─" * max(len(line) for line in table.splitlines())
+    return "\n".join([title, rule, table, rule, facts_text(facts)])
+
+
+def facts_text(facts: Sequence[Sequence[str]]) -> str:
+    """Names to the left, words to the right, wrapped."""
+    label_width = max(len(label) for label, _ in facts)
+    indent = " " * (label_width + 2)
+    lines = [
+        textwrap.fill(
+            text, _WIDTH, initial_indent=f"{label.ljust(label_width)}  ", subsequent_indent=indent,
+            break_long_words=False, break_on_hyphens=False,
+        )
+        for label, text in facts
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def estimate_rows(
+    fields: Sequence[Field], params: Parameters, errors: Parameters | None, intervals: Parameters | None
+) -> list[tuple[str, str, str, str]]:
+    """A heading, then name, estimate, standard error and interval of every number."""
     rows = [("", "estimate", "std. error", "95 % interval")]
     for field in fields:
         name = field.name.replace("_", " ")
@@ -35,18 +58,7 @@ def summary_table(
             rows.extend(_direction_rows(name, params[field.name], error, interval))
         else:
             rows.extend(_array_rows(name, params[field.name], error, interval))
-    table = plain_table(rows)
-    rule = "─" * max(len(line) for line in table.splitlines())
-    label_width = max(len(label) for label, _ in facts)
-    indent = " " * (label_width + 2)
-    closing = [
-        textwrap.fill(
-            _shortened(text), _WIDTH, initial_indent=f"{label.ljust(label_width)}  ", subsequent_indent=indent,
-            break_long_words=False, break_on_hyphens=False,
-        )
-        for label, text in facts
-    ]  # fmt: skip
-    return "\n".join([title, rule, table, rule, *closing])
+    return rows
 
 
 def readable_p(value: float) -> str:
@@ -108,7 +120,7 @@ def _array_rows(name: str, value: Any, error: Any, interval: Any) -> list[tuple[
     return rows
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     """Six digits are enough to read."""
     return re.sub(r"\d+\.\d{6,}", lambda match: f"{float(match.group()):.6g}", text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
@@ -10,10 +11,24 @@ from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.plots.style import COLOURS, POINTS, pyplot
 
-__all__ = ["DiagnosticsDisplay"]
+__all__ = ["DiagnosticsDisplay", "Histogram", "histograms"]
 
 _DRAWS = 20_000
 _BINS = 30
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Numbers of rows in bins, and what the fitted model expects there.
+
+    ``error`` is twice the Poisson error of the observed number and of the draws together.
+    """
+
+    title: str
+    edges: FloatArray
+    observed: FloatArray
+    expected: FloatArray
+    error: FloatArray
 
 
 @final
@@ -60,33 +75,36 @@ class DiagnosticsDisplay:
         -------
         self
         """
-        one = self.fit._fitted
-        region, X = one.kept.region, one.kept.sample()
-        limit = region if region.has_border else None
-        try:
-            draws = one.model.sample(_DRAWS, limit, random_state=random_state, **one.params)
-        except EstimationError as error:
-            raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
-        panels = []
-        if region.has_border:
-            both = [region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws)]
-            panels.append(("distance to the border", *both))
-        centre = next((one.params[name] for name in ("mean_direction", "mean", "axis") if name in one.params), None)
-        if centre is not None:
-            both = [_from_centre(rows, np.asarray(centre), "mean" in one.params) for rows in (X, draws)]
-            panels.append(("distance to the centre", *both))
-        if not panels:
-            raise InvalidInputError("This fit has neither a border nor a centre to measure distances from.")
+        panels = histograms(self.fit._fitted, random_state)
         if axes is None:
-            plt = pyplot()
-            axes = plt.subplots(1, len(panels), figsize=(4.2 * len(panels), 3.4), layout="constrained", squeeze=False)[
-                1
-            ]
+            size = (4.2 * len(panels), 3.4)
+            axes = pyplot().subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)[1]
         self.axes_ = list(np.atleast_1d(axes).ravel())
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-        for ax, (title, observed, expected) in zip(self.axes_, panels, strict=True):
-            _draw_histograms(ax, title, observed, expected)
+        for ax, panel in zip(self.axes_, panels, strict=True):
+            _draw(ax, panel)
         return self
+
+
+def histograms(fitted: Any, random_state: int = 0) -> list[Histogram]:
+    """Of the distance to the border, where there is one, and to the centre, where there is one."""
+    region, X, params = fitted.kept.region, fitted.kept.sample(), fitted.params
+    try:
+        limit = region if region.has_border else None
+        draws = fitted.model.sample(_DRAWS, limit, random_state=random_state, **params)
+    except EstimationError as error:
+        raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
+    panels = []
+    if region.has_border:
+        both = [region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws)]
+        panels.append(_histogram("distance to the border", *both))
+    centre = next((params[name] for name in ("mean_direction", "mean", "axis") if name in params), None)
+    if centre is not None:
+        both = [_from_centre(rows, np.asarray(centre), "mean" in params) for rows in (X, draws)]
+        panels.append(_histogram("distance to the centre", *both))
+    if not panels:
+        raise InvalidInputError("This fit has neither a border nor a centre to measure distances from.")
+    return panels
 
 
 def _from_centre(X: FloatArray, centre: FloatArray, flat: bool) -> FloatArray:
@@ -95,14 +113,17 @@ def _from_centre(X: FloatArray, centre: FloatArray, flat: bool) -> FloatArray:
     return np.asarray(np.arccos(np.clip(X @ centre, -1.0, 1.0)))
 
 
-def _draw_histograms(ax: Any, title: str, observed: FloatArray, expected: FloatArray) -> None:
-    edges = np.linspace(min(observed.min(), expected.min()), max(observed.max(), expected.max()), _BINS + 1)
-    counts = np.histogram(observed, edges)[0]
-    mean = np.histogram(expected, edges)[0] * (len(observed) / len(expected))
-    ax.stairs(counts, edges, fill=True, color=POINTS, alpha=0.45, label="rows")
-    ax.stairs(mean, edges, color=COLOURS[0], lw=1.6, label="expected")
-    # Twice the Poisson error of the observed number, and that of the draws.
-    error = 2.0 * np.sqrt(mean * (1.0 + len(observed) / len(expected)))
-    ax.stairs(mean + error, edges, baseline=np.maximum(mean - error, 0.0), fill=True, color=COLOURS[0], alpha=0.2)
-    ax.set(xlabel=title, ylabel="rows")
+def _histogram(title: str, observed: FloatArray, draws: FloatArray) -> Histogram:
+    edges = np.linspace(min(observed.min(), draws.min()), max(observed.max(), draws.max()), _BINS + 1)
+    share = len(observed) / len(draws)
+    counts, expected = np.histogram(observed, edges)[0], np.histogram(draws, edges)[0] * share
+    return Histogram(title, edges, counts.astype(np.float64), expected, 2.0 * np.sqrt(expected * (1.0 + share)))
+
+
+def _draw(ax: Any, panel: Histogram) -> None:
+    low, high = np.maximum(panel.expected - panel.error, 0.0), panel.expected + panel.error
+    ax.stairs(panel.observed, panel.edges, fill=True, color=POINTS, alpha=0.45, label="rows")
+    ax.stairs(panel.expected, panel.edges, color=COLOURS[0], lw=1.6, label="expected")
+    ax.stairs(high, panel.edges, baseline=low, fill=True, color=COLOURS[0], alpha=0.2)
+    ax.set(xlabel=panel.title, ylabel="rows")
     ax.legend(frameon=False, fontsize=9)

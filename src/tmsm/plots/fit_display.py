@@ -93,8 +93,9 @@ class FitDisplay:
         # The naive likelihood knows of no region: take that of a fit that does.
         region: Region = next((one.kept.region for one in found if one.kept.region.has_border), found[0].kept.region)
         X = found[0].kept.sample()
+        ellipses = {label: _ellipse(fit, level) for label, fit in self.fits.items()}
         centres = [centre for one in found if (centre := _centre(one.params)) is not None]
-        self.view_ = _view(view, region, X, centres)
+        self.view_ = _view(view, region, X, centres, [e for e in ellipses.values() if e is not None])
         self.ax_ = new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure
         self.view_.prepare(self.ax_)
@@ -105,8 +106,10 @@ class FitDisplay:
             draw_border(self.ax_, self.view_, region)
         if density:
             self._draw_density(found[0].model, found[0].params, found[0].theta)
-        for k, (label, fit) in enumerate(self.fits.items()):
-            self._draw_centre(label, fit, COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)], level)
+        for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
+            name = label if ellipses[label] is None else f"{label}, {100 * level:g} % region"
+            style = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+            self._draw_centre(name, _centre(one.params), ellipses[label], *style)
         if legend:
             self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
         return self
@@ -132,25 +135,19 @@ class FitDisplay:
         inside = np.isfinite(X).all(axis=-1)
         values = np.full(inside.shape, np.nan)
         values[inside] = model.log_kernel(X[inside], theta)
-        colour = COLOURS[0]
+        colour = COLOURS[4]
         self.ax_.contour(
             x, y, values, levels=levels, colors=colour, linewidths=(0.9, 1.5), linestyles=("--", "-"), zorder=2
         )
         self.ax_.plot([], [], color=colour, lw=1.2, label="50, 90 % of the fitted mass")
 
-    def _draw_centre(self, label: str, fit: Any, colour: str, marker: str, level: float) -> None:
-        one = fit._fitted
-        centre = _centre(one.params)
+    def _draw_centre(
+        self, label: str, centre: FloatArray | None, ellipse: FloatArray | None, colour: str, marker: str
+    ) -> None:
         if centre is None:
             return
-        if one.covariance is not None and isinstance(one.kept.region.manifold, Sphere):
-            try:
-                ellipse = fit.mean_direction_ellipse(level)
-            except EstimationError:  # it covers the sphere
-                ellipse = None
-            if ellipse is not None:
-                self.view_.line(self.ax_, ellipse, closed=True, color=colour, lw=1.6, zorder=4)
-                label = f"{label}, {100 * level:g} % region"
+        if ellipse is not None:
+            self.view_.line(self.ax_, ellipse, closed=True, color=colour, lw=1.6, zorder=4)
         flat = self.view_.forward(centre[None, :])
         if np.isfinite(flat).all():
             style = {"ms": 10, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": 5}
@@ -192,12 +189,24 @@ def _centre(params: Parameters) -> FloatArray | None:
     return None
 
 
-def _view(view: str, region: Region, X: FloatArray, centres: list[FloatArray]) -> View:
+def _ellipse(fit: Any, level: float) -> FloatArray | None:
+    """Border of the confidence region of a mean direction on S²; None where there is none."""
+    one = fit._fitted
+    if one.covariance is None or "mean_direction" not in one.params or one.embedding_dim != 3:
+        return None
+    try:
+        ellipse: FloatArray = fit.mean_direction_ellipse(level)
+    except EstimationError:  # it covers the sphere
+        return None
+    return ellipse
+
+
+def _view(view: str, region: Region, X: FloatArray, centres: list[FloatArray], ellipses: list[FloatArray]) -> View:
     manifold = region.manifold
-    everything = np.vstack([X, *centres])
+    everything = np.vstack([X, *centres, *ellipses])
     if manifold == Sphere(2):
         if view == "globe":
-            middle = everything.mean(axis=0) + sum(centres, np.zeros(3)) / max(len(centres), 1)
+            middle = X.mean(axis=0) + sum(centres, np.zeros(3)) / max(len(centres), 1)
             return Globe(middle if np.linalg.norm(middle) > 1e-6 else X[0])
         return LonLatMap.around(everything) if view == "map" else ProjectedMap(view, everything)
     if manifold == Euclidean(2):

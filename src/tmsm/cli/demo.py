@@ -1,0 +1,88 @@
+"""``tmsm demo``: storms that were only seen from inside the United States."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from tmsm.arrays import FloatArray
+
+__all__ = ["demo"]
+
+_EARTH_RADIUS_KM = 6371.0088
+_COMMENT = """
+Ignoring the border puts the centre into the South of the United States, where most was seen. With the border taken
+into account it moves out to sea, towards where storms are. How far is less certain than it looks: positions of one
+storm depend on each other (the errors allow for it), and what lies beyond the border rests on the model."""
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the report and the pictures.", file_okay=False)] = Path(
+        "tmsm-demo"
+    ),
+) -> None:
+    """Find where Atlantic storms come from, looking from inside the United States only."""
+    from tmsm.cli.screen import made_by, show_table
+    from tmsm.datasets import load_atlantic_storms, load_border
+    from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
+    from tmsm.estimators.base import Estimator
+    from tmsm.models import VonMisesFisher
+    from tmsm.output import write_text, write_whole
+    from tmsm.plots import FitDisplay
+    from tmsm.report import html_report
+    from tmsm.report.words import place
+
+    storms, border = load_atlantic_storms(), load_border("usa")
+    seen = storms[border.contains(storms.X)]
+    typer.echo(
+        "Where do Atlantic storms come from, if you only ever look from inside the United States?\n"
+        f"{len(seen):,} of {len(storms):,} positions of cyclones (1980 to 2024) lie inside its border; the others are "
+        "kept back.\n"
+    )
+    model = VonMisesFisher()
+    fits: dict[str, Estimator] = {
+        "score matching (g = distance)": ScoreMatching(model, border, "geodesic"),
+        "score matching (default weight)": ScoreMatching(model, border),
+        "exact likelihood": TruncatedMLE(model, border),
+        "ignoring the border": NaiveMLE(model),
+    }
+    for fit in fits.values():
+        fit.fit(seen.X, groups=seen.storm)
+
+    truth, origin = (_unit(table.X.mean(axis=0)) for table in (storms, storms.origins()))
+    rows = [("", "centre", "± degrees", "km to the mean of all", "km to the mean origin")]
+    for label, fit in fits.items():
+        mean = fit.params_.mean_direction
+        error = f"{np.degrees(fit.std_errors_.mean_direction):.1f}"
+        rows.append((label, place(mean), error, _kilometres(mean, truth), _kilometres(mean, origin)))
+    rows.append(("truth: mean of all positions", place(truth), "", "0", _kilometres(truth, origin)))
+    rows.append(("truth: mean of the origins", place(origin), "", _kilometres(origin, truth), "0"))
+    show_table("Von Mises–Fisher, errors with storms as groups", rows)
+
+    first = next(iter(fits.values()))
+    typer.echo(_COMMENT)
+    if first.goodness_of_fit_ is not None:
+        typer.echo(f"The family does not fit: p = {first.goodness_of_fit_.p_value:.0e}.")
+    shown = {name: fit for name, fit in fits.items() if "default" not in name}
+    title = "Where do Atlantic storms come from, seen from inside the United States?"
+    write_text(out / "report.html", html_report(shown, title=title, made_by=made_by()))
+    figures = {
+        "globe.png": FitDisplay.from_estimators(shown, land=True).figure_,
+        "map.png": FitDisplay.from_estimators(shown, view="map", land=True).figure_,
+        "diagnostics.png": first.plot_diagnostics().figure_,
+    }
+    for name, figure in figures.items():
+        write_whole(out / name, partial(figure.savefig, format="png", dpi=130))
+    typer.echo(f"\nOpen {out / 'report.html'} in a browser. Pictures: {', '.join(str(out / name) for name in figures)}")
+
+
+def _unit(vector: FloatArray) -> FloatArray:
+    return vector / np.linalg.norm(vector)
+
+
+def _kilometres(a: FloatArray, b: FloatArray) -> str:
+    return f"{_EARTH_RADIUS_KM * float(np.arccos(np.clip(a @ b, -1.0, 1.0))):,.0f}"

@@ -1,0 +1,136 @@
+"""``tmsm fit``, ``tmsm show`` and ``tmsm compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tmsm.cli.options import Columns, Known, ModelName, Outside, Points, RegionText, Weight
+
+__all__ = ["compare", "fit", "show"]
+
+
+def fit(
+    points: Points,
+    region: RegionText,
+    model: ModelName = "vmf",
+    weight: Weight = "auto",
+    method: Annotated[
+        str,
+        typer.Option(help="score (matching), refined (one step to the likelihood), mle (exact), naive (no border)."),
+    ] = "score",
+    known: Known = None,
+    columns: Columns = None,
+    outside: Outside = "raise",
+    groups: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows with the same value here may depend on each other.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write an interactive report.", dir_okay=False)
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE.json", help="Save the fit for 'tmsm show'.", dir_okay=False)
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", dir_okay=False)] = None,
+) -> None:
+    """Fit a model to points that were only seen inside a border."""
+    from tmsm.archive import FitRecord
+    from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
+    from tmsm.cli.screen import made_by, say, show_record
+    from tmsm.points import read_points
+    from tmsm.validation import check_option
+
+    check_option(outside, ["raise", "drop"], "--outside")
+    chosen = make_model(model, known or [])
+    table = read_points(points, split_columns(columns), groups)
+    border = read_region(region)
+    inside = rows_inside(table, border, outside)
+    X = table.X[inside]
+    labels = None if table.groups is None else table.groups[inside]
+    estimator = make_estimator(method, chosen, border, weight, "raise")
+    estimator.fit(X, groups=labels)
+    record = FitRecord.of(estimator, made_by())
+    if json:
+        typer.echo(record.to_json(), nl=False)
+    else:
+        show_record(record)
+    if table.n_without:
+        say(f"{table.n_without:,} rows of {points.name} have no coordinates and were left out.")
+    if len(X) < len(table):
+        say(f"{len(table) - len(X):,} of {len(table):,} points lie outside the border and were left out.")
+    if save is not None:
+        record.save(save)
+        say(f"Saved: {save}")
+    if plot is not None:
+        from tmsm.output import write_whole
+
+        figure = estimator.plot(land=True).figure_
+        kind = plot.suffix.lstrip(".") or "png"
+        write_whole(plot, lambda path: figure.savefig(path, format=kind, dpi=150))
+        say(f"Picture: {plot}")
+    if report is not None:
+        from tmsm.estimators import NaiveMLE
+        from tmsm.output import write_text
+        from tmsm.report import html_report
+
+        fits = {"the fit": estimator}
+        if method != "naive":
+            fits["ignoring the border"] = NaiveMLE(chosen).fit(X)
+        write_text(report, html_report(fits, title=f"{points.name} inside {region}", made_by=made_by()))
+        say(f"Report: {report}")
+
+
+def show(
+    saved: Annotated[Path, typer.Argument(metavar="FIT.json", help="A fit that 'tmsm fit --save' wrote.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the file's JSON.")] = False,
+) -> None:
+    """Show a saved fit."""
+    from tmsm.archive import FitRecord
+    from tmsm.cli.screen import show_record
+
+    record = FitRecord.load(saved)
+    if json:
+        typer.echo(record.to_json(), nl=False)
+    else:
+        show_record(record)
+
+
+def compare(
+    points: Points,
+    region: RegionText,
+    models: Annotated[str, typer.Option(help="Models to compare, with commas.")] = "vmf,kent,fisher-bingham",
+    weight: Weight = "auto",
+    columns: Columns = None,
+    outside: Outside = "raise",
+) -> None:
+    """Compare models of the same points by an information criterion that needs no normalising constant."""
+    from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
+    from tmsm.cli.screen import say, show_table
+    from tmsm.comparison import compare as compare_fits
+    from tmsm.errors import EstimationError
+    from tmsm.estimators.summary import readable_p
+    from tmsm.points import read_points
+    from tmsm.validation import check_option
+
+    check_option(outside, ["raise", "drop"], "--outside")
+    chosen = {name: make_model(name, []) for name in models.split(",")}
+    table = read_points(points, split_columns(columns))
+    border = read_region(region)
+    X = table.X[rows_inside(table, border, outside)]
+    fits = []
+    for name, model in chosen.items():
+        try:
+            fits.append(make_estimator("score", model, border, weight, "raise").fit(X))
+        except EstimationError as error:
+            say(f"{name}: {error}")
+    if not fits:
+        raise EstimationError("None of the models could be fitted.")
+    rows = [("model", "weight", "parameters", "criterion", "above the best", "goodness of fit")]
+    for one in compare_fits(fits):
+        above = "" if len(rows) == 1 else f"{one.difference:.3g} ± {one.std_error:.2g}"
+        goodness = "" if one.p_value is None else readable_p(one.p_value)
+        rows.append((one.name, one.method, str(one.n_parameters), f"{one.criterion:.6g}", above, goodness))
+    show_table(f"{len(X):,} points, best model first", rows)

@@ -1,0 +1,133 @@
+"""What the user names on the command line: points, borders, models, methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tmsm.coordinates import lonlat_to_xyz
+from tmsm.errors import InvalidInputError
+from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
+from tmsm.estimators.base import Estimator
+from tmsm.manifolds import Sphere
+from tmsm.models import Bingham, FisherBingham, Kent, VonMisesFisher, Watson
+from tmsm.models.base import Model
+from tmsm.points import PointFile, read_frame
+from tmsm.regions import Cap, Everywhere, LonLatBox, SphericalPolygon
+from tmsm.regions.base import Region
+from tmsm.validation import check_option
+
+__all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "rows_inside", "split_columns"]
+
+MODELS: dict[str, type[Model]] = {
+    "vmf": VonMisesFisher,
+    "kent": Kent,
+    "fisher-bingham": FisherBingham,
+    "bingham": Bingham,
+    "watson": Watson,
+}
+METHODS = ("score", "refined", "mle", "naive")
+_SHAPES = {"cap": ("longitude", "latitude", "radius"), "box": ("west", "south", "east", "north")}
+
+
+def read_region(text: str) -> Region:
+    """A border: a file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH" or "everywhere"."""
+    if text == "everywhere":
+        return Everywhere(Sphere(2))
+    if text == "usa":
+        from tmsm.datasets import load_border
+
+        return load_border("usa")
+    kind, _, rest = text.partition(":")
+    if kind in _SHAPES and rest and not Path(text).exists():
+        return _shape(kind, rest)
+    path = Path(text)
+    if not path.is_file():
+        raise InvalidInputError(
+            f"There is no file {text!r}. Give a border as GeoJSON or any file that geopandas reads, "
+            "or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere."
+        )
+    if path.stat().st_size == 0:
+        raise InvalidInputError(f"{path.name} is empty.")
+    if path.suffix.lower() in (".geojson", ".json"):
+        return SphericalPolygon.from_geojson(path)
+    return SphericalPolygon.from_geometry(read_frame(path))
+
+
+def _shape(kind: str, rest: str) -> Region:
+    names = _SHAPES[kind]
+    try:
+        numbers = [float(part) for part in rest.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(names):
+        raise InvalidInputError(
+            f"{kind}:{rest} must be {kind}: and {len(names)} numbers, {', '.join(names)}, in degrees."
+        )
+    if kind == "box":
+        return LonLatBox(*numbers)
+    return Cap(lonlat_to_xyz(numbers[0], numbers[1]), float(np.radians(numbers[2])))
+
+
+def make_model(name: str, known: list[str]) -> Model:
+    """A model with what is known of it, given as NAME=NUMBER."""
+    check_option(name, MODELS, "--model")
+    values = {}
+    for pair in known:
+        key, _, text = pair.partition("=")
+        try:
+            values[key.strip()] = float(text)
+        except ValueError:
+            raise InvalidInputError(f"--known {pair!r} must be NAME=NUMBER, such as concentration=6.") from None
+    allowed = {"vmf": ["concentration"], "kent": ["concentration", "ovalness"], "watson": ["concentration"]}.get(
+        name, []
+    )
+    for key in values:
+        if key not in allowed:
+            hint = f"it can know {' and '.join(allowed)}" if allowed else "nothing can be known of it here"
+            raise InvalidInputError(f"--known {key} is not for the model {name}: {hint}.")
+    return MODELS[name](**values)
+
+
+def make_estimator(method: str, model: Model, region: Region, weight: str, outside: str) -> Estimator:
+    """The estimator that a method's name stands for."""
+    check_option(method, METHODS, "--method")
+    if method == "naive":
+        return NaiveMLE(model)
+    if method == "mle":
+        return TruncatedMLE(model, region, outside=outside)  # type: ignore[arg-type]
+    refine: Any = "mle" if method == "refined" else None
+    return ScoreMatching(model, region, weight, outside=outside, refine=refine)  # type: ignore[arg-type]
+
+
+def rows_inside(points: PointFile, region: Region, outside: str) -> Any:
+    """Which points lie inside; an error with its likely cause where none does, or where some do not and must."""
+    inside = region.contains(points.X)
+    n = int(inside.sum())
+    if n == 0:
+        hint = "Check that both are in degrees, longitude first."
+        if (np.abs(points.longitude) <= 90.0).all():
+            swapped = lonlat_to_xyz(np.clip(points.latitude, -180.0, 180.0), points.longitude)
+            if region.contains(swapped).any():
+                hint = "With longitude and latitude swapped some would: name the columns with --columns LON,LAT."
+        raise InvalidInputError(
+            f"None of the {len(points):,} points of {points.path.name} lies inside the border. {hint}"
+        )
+    if n < len(points) and outside == "raise":
+        raise InvalidInputError(
+            f"{len(points) - n:,} of the {len(points):,} points of {points.path.name} lie outside the border. "
+            "Leave them out with --outside drop, or check the border."
+        )
+    return inside
+
+
+def split_columns(text: str | None) -> list[str] | None:
+    """Two names from LON,LAT."""
+    if text is None:
+        return None
+    names = text.split(",")
+    if len(names) != 2:
+        raise InvalidInputError(f"--columns must be two names, LON,LAT; got {text!r}.")
+    return names

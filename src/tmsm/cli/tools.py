@@ -1,0 +1,117 @@
+"""``tmsm region`` and ``tmsm simulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tmsm.cli.options import ModelName
+
+__all__ = ["region", "simulate"]
+
+_EARTH_RADIUS_KM = 6371.0088
+
+
+def region(
+    border: Annotated[str, typer.Argument(metavar="BORDER", help="A file with polygons, or one of the short forms.")],
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", dir_okay=False)] = None,
+) -> None:
+    """Check a border and describe it: parts, vertices, area."""
+    import numpy as np
+
+    from tmsm.cli.inputs import read_region
+    from tmsm.cli.screen import say, show_facts
+    from tmsm.coordinates import xyz_to_lonlat
+    from tmsm.regions import SphericalPolygon
+
+    found = read_region(border)
+    rows = [("valid", "yes"), ("kind", type(found).__name__)]
+    if isinstance(found, SphericalPolygon):
+        lon, lat = xyz_to_lonlat(np.vstack(found.rings))
+        rows += [
+            ("rings", f"{len(found.rings):,}"),
+            ("vertices", f"{len(lon):,}"),
+            (
+                "area",
+                f"{found.area * _EARTH_RADIUS_KM**2:,.0f} km² ({100 * found.area / (4 * np.pi):.3g} % of the sphere)",
+            ),
+            ("length of the border", f"{found.perimeter * _EARTH_RADIUS_KM:,.0f} km"),
+            ("longitude", f"{lon.min():.4g}° to {lon.max():.4g}°"),
+            ("latitude", f"{lat.min():.4g}° to {lat.max():.4g}°"),
+        ]
+    else:
+        rows.append(("as given", repr(found)))
+    show_facts(border, rows)
+    if plot is not None:
+        from tmsm.output import write_whole
+        from tmsm.plots.region_display import draw_region
+
+        figure = draw_region(found)
+        write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".") or "png", dpi=150))
+        say(f"Picture: {plot}")
+
+
+def simulate(
+    n: Annotated[int, typer.Argument(min=1, help="Number of points inside the border.")],
+    region: Annotated[str, typer.Option("--region", metavar="BORDER", help="Where they can be seen.")],
+    mean: Annotated[str, typer.Option(metavar="LON,LAT", help="Mean direction, or axis, in degrees.")],
+    concentration: Annotated[float, typer.Option(help="Concentration κ.")],
+    model: ModelName = "vmf",
+    ovalness: Annotated[float, typer.Option(help="Kent: ovalness β.")] = 0.0,
+    toward: Annotated[str | None, typer.Option(metavar="LON,LAT", help="Kent: where the major axis points.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="File; standard output by default.")] = None,
+) -> None:
+    """Draw points of a model inside a border, as a CSV with lon and lat."""
+    from tmsm.cli.inputs import read_region
+    from tmsm.cli.screen import say
+    from tmsm.coordinates import xyz_to_lonlat
+    from tmsm.output import write_text
+
+    border = read_region(region)
+    chosen, params = _truth(model, mean, concentration, ovalness, toward)
+    X = chosen.sample(n, border if border.has_border else None, random_state=seed, **params)
+    lon, lat = xyz_to_lonlat(X)
+    text = "lon,lat\n" + "".join(f"{a:.6f},{b:.6f}\n" for a, b in zip(lon, lat, strict=True))
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(out, text)
+        say(f"{n:,} points: {out}")
+
+
+def _truth(model: str, mean: str, concentration: float, ovalness: float, toward: str | None):  # type: ignore[no-untyped-def]
+    import numpy as np
+
+    from tmsm.errors import InvalidInputError
+    from tmsm.models import Kent, VonMisesFisher, Watson
+    from tmsm.validation import check_option
+
+    check_option(model, ["vmf", "kent", "watson"], "--model")
+    direction = _direction(mean, "--mean")
+    if model == "vmf":
+        return VonMisesFisher(), {"mean_direction": direction, "concentration": concentration}
+    if model == "watson":
+        return Watson(), {"axis": direction, "concentration": concentration}
+    if toward is None:
+        raise InvalidInputError("--model kent needs --toward LON,LAT: where the oval's major axis points.")
+    major = _direction(toward, "--toward")
+    major = major - (major @ direction) * direction
+    length = float(np.linalg.norm(major))
+    if length < 1e-6:
+        raise InvalidInputError("--toward must differ from --mean.")
+    params = {"mean_direction": direction, "major_axis": major / length}
+    return Kent(), {**params, "concentration": concentration, "ovalness": ovalness}
+
+
+def _direction(text: str, option: str):  # type: ignore[no-untyped-def]
+    from tmsm.coordinates import lonlat_to_xyz
+    from tmsm.errors import InvalidInputError
+
+    try:
+        lon, lat = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInputError(f"{option} must be LON,LAT in degrees; got {text!r}.") from None
+    return lonlat_to_xyz(lon, lat)

@@ -1,0 +1,272 @@
+"""Points from files: longitude and latitude in CSV, TSV, Parquet, GeoJSON, GeoPackage and whatever geopandas reads."""
+
+from __future__ import annotations
+
+import csv
+import json
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.arrays import FloatArray
+from tmsm.coordinates import lonlat_to_xyz
+from tmsm.datasets.files import open_text
+from tmsm.errors import InvalidInputError, MissingDependencyError
+from tmsm.progress import with_progress
+
+__all__ = ["PointFile", "read_points"]
+
+LONGITUDES = ("lon", "longitude", "long", "lng", "x")
+LATITUDES = ("lat", "latitude", "y")
+_TEXT = {".csv": ",", ".tsv": "\t", ".txt": None}
+_GEOMETRY = (".gpkg", ".shp", ".fgb")
+_BLOCK = 100_000
+_BYTES_A_ROW = 40  # for the progress bar only
+
+
+@final
+@dataclass(frozen=True)
+class PointFile:
+    """Points of a file.
+
+    Attributes
+    ----------
+    longitude, latitude
+        Degrees, shape (n,).
+    groups
+        Labels of groups, shape (n,), or None.
+    n_without
+        Rows that had no coordinates and were left out.
+    columns
+        The names of the two columns that were read.
+    """
+
+    path: Path
+    longitude: FloatArray
+    latitude: FloatArray
+    groups: Any
+    n_without: int
+    columns: tuple[str, str]
+
+    def __len__(self) -> int:
+        return self.longitude.size
+
+    @property
+    def X(self) -> FloatArray:
+        """Unit vectors, shape (n, 3)."""
+        return lonlat_to_xyz(self.longitude, self.latitude)
+
+
+def read_points(path: Any, columns: Sequence[str] | None = None, groups: str | None = None) -> PointFile:
+    """Read a file of points.
+
+    Parameters
+    ----------
+    path
+        A .csv, .tsv, .txt (also with .gz), .parquet, .geojson, .json, .gpkg, .shp or .fgb file.
+    columns
+        Names of the columns with longitude and latitude; by default found by their names, in any case.
+    groups
+        Name of a column whose values say which rows belong together.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InvalidInputError(f"There is no file {str(path)!r}.")
+    if path.is_dir():
+        raise InvalidInputError(f"{str(path)!r} is a folder; give a file of points.")
+    if path.stat().st_size == 0:
+        raise InvalidInputError(f"{path.name} is empty.")
+    ending = (path.suffixes or [""])[-2 if path.suffix == ".gz" and len(path.suffixes) > 1 else -1].lower()
+    if ending in _TEXT:
+        found = _from_text(path, _TEXT[ending], columns, groups)
+    elif ending in (".geojson", ".json"):
+        found = _from_geojson(path, groups)
+    elif ending in (".parquet", ".pq"):
+        found = _from_frame(path, _read_parquet(path), columns, groups)
+    elif ending in _GEOMETRY:
+        found = _from_geometry(path, groups)
+    else:
+        raise InvalidInputError(
+            f"{path.name} has an ending that is not known. Give .csv, .tsv, .parquet, .geojson, .gpkg, .shp or .fgb."
+        )
+    if len(found) == 0:
+        raise InvalidInputError(f"{path.name} holds no points.")
+    found.X  # noqa: B018  degrees are checked here
+    return found
+
+
+def _find(header: Sequence[str], columns: Sequence[str] | None, groups: str | None, name: str) -> list[int | None]:
+    """Places of longitude, latitude and groups among the columns."""
+    plain = [column.strip().lower() for column in header]
+
+    def place(wanted: str, what: str) -> int:
+        if wanted.strip().lower() not in plain:
+            raise InvalidInputError(f"{name} has no column {wanted!r} for the {what}; it has {_listed(header)}.")
+        return plain.index(wanted.strip().lower())
+
+    if columns is not None:
+        lon, lat = (place(wanted, what) for wanted, what in zip(columns, ("longitude", "latitude"), strict=True))
+    else:
+        both = [next((plain.index(c) for c in names if c in plain), None) for names in (LONGITUDES, LATITUDES)]
+        if both[0] is None or both[1] is None:
+            raise InvalidInputError(
+                f"{name} has no columns that look like longitude and latitude; it has {_listed(header)}. "
+                "Name them with --columns LON,LAT."
+            )
+        lon, lat = both[0], both[1]
+    return [lon, lat, None if groups is None else place(groups, "groups")]
+
+
+def _listed(header: Sequence[str]) -> str:
+    shown = ", ".join(repr(column.strip()) for column in header[:12])
+    return shown + (", …" if len(header) > 12 else "")
+
+
+def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None, groups: str | None) -> PointFile:
+    lon, lat, labels, without = array("d"), array("d"), [], 0
+    try:
+        with open_text(path) as file:
+            first = file.readline()
+            if delimiter is None:
+                delimiter = max(",;\t", key=first.count)
+            header = next(csv.reader([first], delimiter=delimiter), [])
+            i, j, k = _find(header, columns, groups, path.name)
+            assert i is not None
+            assert j is not None
+            for number, row in _rows(file, delimiter, path.stat().st_size):
+                if len(row) <= max(i, j):
+                    raise InvalidInputError(f"{path.name}, line {number} has {len(row)} of {len(header)} columns.")
+                a, b = row[i].strip(), row[j].strip()
+                if not a or not b or "nan" in (a.lower(), b.lower()):
+                    without += 1
+                    continue
+                try:
+                    x, y = float(a), float(b)
+                except ValueError:
+                    what, text = ("longitude", a) if not _is_number(a) else ("latitude", b)
+                    raise InvalidInputError(f"{path.name}, line {number}: the {what} {text!r} is no number.") from None
+                lon.append(x)
+                lat.append(y)
+                if k is not None:
+                    labels.append(row[k] if k < len(row) else "")
+    except (OSError, EOFError, csv.Error) as error:
+        raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None
+    used = (header[i].strip(), header[j].strip())
+    return PointFile(path, np.array(lon), np.array(lat), np.array(labels) if k is not None else None, without, used)
+
+
+def _rows(file: Any, delimiter: str, size: int) -> Iterator[tuple[int, list[str]]]:
+    """Line numbers and rows that are not empty, with a progress bar for large files."""
+    reader = csv.reader(file, delimiter=delimiter)
+
+    def blocks() -> Iterator[list[tuple[int, list[str]]]]:
+        block: list[tuple[int, list[str]]] = []
+        for row in reader:
+            if row:
+                block.append((reader.line_num + 1, row))
+            if len(block) == _BLOCK:
+                yield block
+                block = []
+        yield block
+
+    expected = max(1, size // (_BYTES_A_ROW * _BLOCK))
+    for block in with_progress(blocks(), expected, "Reading points"):
+        yield from block
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _from_geojson(path: Path, groups: str | None) -> PointFile:
+    try:
+        loaded = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InvalidInputError(f"{path.name} is not JSON: {error}.") from None
+    lon, lat, labels, without = [], [], [], 0
+    features = loaded.get("features", [loaded]) if isinstance(loaded, dict) else []
+    for feature in features:
+        geometry = feature.get("geometry", feature) if isinstance(feature, dict) else None
+        kind = geometry.get("type") if isinstance(geometry, dict) else None
+        if geometry is None or kind is None:
+            without += 1
+            continue
+        if kind not in ("Point", "MultiPoint"):
+            raise InvalidInputError(f"{path.name} holds a {kind}; points are wanted. A border goes to --region.")
+        places = [geometry["coordinates"]] if kind == "Point" else geometry["coordinates"]
+        for place in places:
+            lon.append(float(place[0]))
+            lat.append(float(place[1]))
+            if groups is not None:
+                properties = feature.get("properties") or {}
+                if groups not in properties:
+                    raise InvalidInputError(
+                        f"{path.name} has a point without the property {groups!r} for the groups; "
+                        f"it has {_listed(list(properties))}."
+                    )
+                labels.append(str(properties[groups]))
+    named = np.array(labels) if groups is not None else None
+    return PointFile(path, np.array(lon), np.array(lat), named, without, ("longitude", "latitude"))
+
+
+def _read_parquet(path: Path) -> Any:
+    try:
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingDependencyError("Parquet files need pyarrow: pip install 'tmsm[geo]'.") from None
+    try:
+        return pq.read_table(path)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path.name} is no Parquet file: {error}.") from None
+
+
+def _from_frame(path: Path, table: Any, columns: Sequence[str] | None, groups: str | None) -> PointFile:
+    names = table.column_names
+    i, j, k = _find(names, columns, groups, path.name)
+    both = []
+    for place in (i, j):
+        column = table.column(place)
+        try:
+            both.append(column.cast("float64").to_numpy())
+        except (ValueError, TypeError, NotImplementedError):
+            raise InvalidInputError(f"{path.name}: the column {names[place]!r} is not made of numbers.") from None
+    good = np.isfinite(both[0]) & np.isfinite(both[1])
+    labels = None if k is None else np.array([str(label) for label in table.column(k).to_pylist()])[good]
+    used = (names[i], names[j])
+    return PointFile(path, both[0][good], both[1][good], labels, int((~good).sum()), used)
+
+
+def _from_geometry(path: Path, groups: str | None) -> PointFile:
+    frame = read_frame(path)
+    if groups is not None and groups not in frame.columns:
+        raise InvalidInputError(f"{path.name} has no column {groups!r} for the groups; it has {list(frame.columns)}.")
+    if frame.crs is not None:
+        frame = frame.to_crs(4326)
+    geometry = frame.geometry
+    good = ~(geometry.is_empty | geometry.isna()).to_numpy()
+    kinds = set(geometry[good].geom_type)
+    if kinds - {"Point"}:
+        raise InvalidInputError(f"{path.name} holds {', '.join(sorted(kinds))}; points are wanted.")
+    labels = None if groups is None else frame[groups].astype(str).to_numpy()[good]
+    lon, lat = geometry.x.to_numpy()[good], geometry.y.to_numpy()[good]
+    return PointFile(path, lon, lat, labels, int((~good).sum()), ("longitude", "latitude"))
+
+
+def read_frame(path: Path) -> Any:
+    """A GeoDataFrame from any file that geopandas reads."""
+    try:
+        import geopandas
+    except ImportError:
+        raise MissingDependencyError(f"{path.name} needs geopandas: pip install 'tmsm[geo]'.") from None
+    try:
+        return geopandas.read_file(path)
+    except Exception as error:  # the engines raise errors of their own
+        raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None

@@ -1,0 +1,138 @@
+"""The page: everything in one file, everything from outside escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from tmsm.errors import EstimationError, InvalidInputError, MissingDependencyError
+from tmsm.estimators.base import Estimator
+from tmsm.plots.diagnostics import histograms
+from tmsm.plots.style import COLOURS, POINTS
+from tmsm.report.globe import globe_data
+from tmsm.report.words import findings, place
+
+__all__ = ["html_report"]
+
+_LINE: dict[str, Any] = {"color": COLOURS[0], "width": 2, "shape": "hvh"}
+_PANEL: dict[str, Any] = {
+    "yaxis": {"title": {"text": "points"}},
+    "bargap": 0,
+    "margin": {"l": 55, "r": 10, "t": 12, "b": 45},
+    "legend": {"x": 0.98, "xanchor": "right", "y": 0.98},
+    "font": {"size": 12},
+}
+
+
+def html_report(fits: Mapping[str, Estimator], *, title: str, made_by: Mapping[str, str] | None = None) -> str:
+    """A report on fits of the same points as one HTML page.
+
+    Parameters
+    ----------
+    fits
+        Label -> fitted estimator; the first is reported on, the others are drawn beside it.
+    title
+        Heading of the page.
+    made_by
+        Names and values of what made it: command, versions.
+    """
+    if not fits:
+        raise InvalidInputError("There is no fit to report on.")
+    traces, layout, n_shown = globe_data(fits)
+    first = next(iter(fits.values()))
+    panels = _panels(first)
+    total = first.n_samples_
+    thinned = "" if n_shown == total else f"To stay smooth, {n_shown:,} of {total:,} points are drawn."
+    return Template(_text("template.html")).substitute(
+        title=escape(title),
+        headline=_headline(first),
+        thinned=thinned,
+        findings="\n".join(f'<li class="{f.kind}">{escape(f.text)}</li>' for f in findings(fits)),
+        estimates="\n".join(_estimates(label, fit) for label, fit in fits.items()),
+        facts=_table([("", ""), *first.facts()], heading=False, css="facts"),
+        panels="".join(f'<div class="panel" id="panel{k}"></div>' for k in range(len(panels))),
+        made_by="<br>".join(f"{escape(key)}: <code>{escape(value)}</code>" for key, value in (made_by or {}).items()),
+        plotly=_plotly(),
+        data=_safe_json({"globe": {"traces": traces, "layout": layout}, "panels": panels}),
+    )
+
+
+def _headline(fit: Estimator) -> str:
+    params = fit.params_
+    if "mean_direction" not in params:
+        return escape(fit._fitted.title)
+    text = f"The centre lies at <strong>{escape(place(params['mean_direction']))}</strong>"
+    if fit._fitted.covariance is not None:
+        text += f", give or take {np.degrees(fit.std_errors_['mean_direction']):.2g}° (standard error)"
+    if "concentration" in params:
+        text += f"; concentration {params['concentration']:.4g}"
+        if fit._fitted.covariance is not None and (error := fit.std_errors_["concentration"]) > 0.0:
+            text += f" ± {error:.2g}"
+    return text + "."
+
+
+def _estimates(label: str, fit: Estimator) -> str:
+    heading = f"<h3>{escape(label[:1].upper() + label[1:])}: {escape(fit._fitted.title)}</h3>"
+    return heading + _table(fit.estimate_rows())
+
+
+def _table(rows: Sequence[Sequence[str]], *, heading: bool = True, css: str = "") -> str:
+    head = "<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in rows[0]) + "</tr>" if heading else ""
+    kind = "" if css else ' class="number"'
+    body = "".join("<tr>" + "".join(f"<td{kind}>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
+    return f'<div class="scroll"><table class="{css}">{head}{body}</table></div>'
+
+
+def _panels(fit: Estimator) -> list[dict[str, Any]]:
+    try:
+        found = histograms(fit._fitted)
+    except (EstimationError, InvalidInputError):  # the model cannot be drawn from inside the region
+        return []
+    panels = []
+    for one in found:
+        middle = 0.5 * (one.edges[1:] + one.edges[:-1])
+        low, high = np.maximum(one.expected - one.error, 0.0), one.expected + one.error
+        x = {"x": middle.tolist()}
+        band = {**x, "type": "scatter", "mode": "lines", "line": {"width": 0, "shape": "hvh"}, "showlegend": False}
+        traces = [
+            {
+                **x,
+                "type": "bar",
+                "y": one.observed.tolist(),
+                "name": "points",
+                "marker": {"color": POINTS},
+                "opacity": 0.55,
+            },
+            {**band, "y": low.tolist(), "hoverinfo": "skip"},
+            {**band, "y": high.tolist(), "hoverinfo": "skip", "fill": "tonexty", "fillcolor": "rgba(0,114,178,0.2)"},
+            {**x, "type": "scatter", "mode": "lines", "y": one.expected.tolist(), "name": "expected", "line": _LINE},
+        ]
+        panels.append(
+            {"traces": traces, "layout": {**_PANEL, "xaxis": {"title": {"text": one.title}, "zeroline": False}}}
+        )
+    return panels
+
+
+def _safe_json(value: Any) -> str:
+    """JSON that cannot end the script it stands in."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise MissingDependencyError("Reports need plotly: pip install 'tmsm[report]'.") from None
+    script: str = get_plotlyjs()
+    return script
+
+
+def _text(name: str) -> str:
+    return (files("tmsm.report") / name).read_text(encoding="utf-8")

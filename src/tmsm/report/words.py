@@ -1,0 +1,120 @@
+"""What to think of a fit, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tmsm.coordinates import xyz_to_lonlat
+from tmsm.estimators.base import Estimator
+from tmsm.estimators.diagnostics import mass_outside
+from tmsm.estimators.summary import readable_p
+from tmsm.report.globe import region_of
+
+__all__ = ["Finding", "findings", "place"]
+
+EARTH_RADIUS_KM = 6371.0088
+_MOSTLY = 0.5
+_DOUBT, _CONTRADICTION = 0.05, 0.01
+_FEW_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence, and whether it is "good", a thing to "note", or a "warning"."""
+
+    kind: str
+    text: str
+
+
+def place(direction: Any) -> str:
+    """A direction as a place on a map."""
+    lon, lat = (float(angle) for angle in xyz_to_lonlat(np.asarray(direction)))
+    return f"{abs(lat):.1f}° {'N' if lat >= 0 else 'S'}, {abs(lon):.1f}° {'E' if lon >= 0 else 'W'}"
+
+
+def findings(fits: Mapping[str, Estimator]) -> list[Finding]:
+    """About the first fit, with the others to compare."""
+    fit = next(iter(fits.values()))
+    return [*_centre(fits), *_goodness(fit), *_mass(fit), *_rows(fit)]
+
+
+def _kilometres(a: Any, b: Any) -> str:
+    angle = 2.0 * float(np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
+    return f"{EARTH_RADIUS_KM * angle:,.0f} km"
+
+
+def _centre(fits: Mapping[str, Estimator]) -> list[Finding]:
+    fit, region = next(iter(fits.values())), region_of(fits)
+    params = fit.params_
+    if "mean_direction" not in params:
+        return []
+    mean = np.asarray(params["mean_direction"])
+    found = []
+    if region.has_border:
+        depth = EARTH_RADIUS_KM * float(region.signed_distance(mean[None, :])[0][0])
+        if depth < 0.0:
+            text = (
+                f"The centre lies {-depth:,.0f} km outside the region that was observed: it is extrapolated, and rests "
+                "on the model."
+            )
+            found.append(Finding("warning", text))
+        else:
+            found.append(
+                Finding(
+                    "good", f"The centre lies inside the region that was observed, {depth:,.0f} km from its border."
+                )
+            )
+    for label, other in list(fits.items())[1:]:
+        if "mean_direction" in other.params_:
+            there = np.asarray(other.params_["mean_direction"])
+            name = f"{label[:1].upper()}{label[1:]}"
+            text = f"{name}: the centre would lie {_kilometres(mean, there)} away, at {place(there)}."
+            found.append(Finding("note", text))
+    return found
+
+
+def _goodness(fit: Estimator) -> list[Finding]:
+    goodness = fit.goodness_of_fit_
+    name = type(fit.model).__name__
+    if goodness is None:
+        return [Finding("note", "There are too few points to test whether the model fits.")]
+    p = readable_p(goodness.p_value)
+    if goodness.p_value >= _DOUBT:
+        return [Finding("good", f"The points do not contradict the model, {name} ({p}).")]
+    if goodness.p_value >= _CONTRADICTION:
+        return [Finding("note", f"The points raise a slight doubt about the model, {name} ({p}).")]
+    text = (
+        f"The points contradict the model, {name} ({p}): what it says about places that were not observed is not to be "
+        "trusted. Compare with a wider model (tmsm compare), and look at the map."
+    )
+    return [Finding("warning", text)]
+
+
+def _mass(fit: Estimator) -> list[Finding]:
+    one = fit._fitted
+    outside = mass_outside(one.model, one.params, one.kept.region)
+    if outside is None:
+        return []
+    kind = "warning" if outside > _MOSTLY else "note"
+    return [Finding(kind, f"{100 * outside:.0f} % of the fitted distribution lies where nothing could be observed.")]
+
+
+def _rows(fit: Estimator) -> list[Finding]:
+    one = fit._fitted
+    found = []
+    if one.n_groups is not None:
+        text = f"The points belong to {one.n_groups:,} groups; the errors allow for dependence within them."
+        found.append(Finding("note", text))
+    else:
+        text = (
+            "The errors take all points for independent. If several belong to one storm, one animal, one visit, say so "
+            "(groups)."
+        )
+        found.append(Finding("note", text))
+    if one.n_samples < _FEW_ROWS:
+        found.append(Finding("warning", f"{one.n_samples} points are few: take the errors for a rough guide."))
+    return found
