@@ -44,6 +44,8 @@ def lonlat_to_xyz(lon: ArrayLike, lat: ArrayLike) -> FloatArray:
         hint = ""
         if np.abs(lon_).max(initial=0.0) <= 90.0:
             hint = " Longitude comes first: are the two swapped?"
+        elif np.abs(lat_).max() > 720.0:
+            hint = " Projected coordinates (metres) must be turned into degrees first."
         raise InvalidInputError(f"lat must be within ±90 degrees; {worst}.{hint}")
     bad = ~(np.abs(lon_) <= 360.0)
     if bad.any():

@@ -163,7 +163,7 @@ def _contours(function: Any, centre: FloatArray, levels: Sequence[float]) -> lis
     seen = angle < np.pi * 0.999
     values[seen] = function(_from_plane(u[seen], v[seen], frame))
     lines: Any = contourpy.contour_generator(half, half, np.ma.masked_invalid(values.reshape(_GRID, _GRID)))
-    return [_from_plane(*line.T, frame) for level in levels for line in lines.lines(level)]
+    return [_from_plane(line[:, 0], line[:, 1], frame) for level in levels for line in lines.lines(level)]
 
 
 def _from_plane(u: FloatArray, v: FloatArray, frame: FloatArray) -> FloatArray:

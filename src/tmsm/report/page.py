@@ -94,7 +94,7 @@ def _panels(fit: Estimator) -> list[dict[str, Any]]:
         found = histograms(fit._fitted)
     except (EstimationError, InvalidInputError):  # the model cannot be drawn from inside the region
         return []
-    panels = []
+    panels: list[dict[str, Any]] = []
     for one in found:
         middle = 0.5 * (one.edges[1:] + one.edges[:-1])
         low, high = np.maximum(one.expected - one.error, 0.0), one.expected + one.error
@@ -113,9 +113,8 @@ def _panels(fit: Estimator) -> list[dict[str, Any]]:
             {**band, "y": high.tolist(), "hoverinfo": "skip", "fill": "tonexty", "fillcolor": "rgba(0,114,178,0.2)"},
             {**x, "type": "scatter", "mode": "lines", "y": one.expected.tolist(), "name": "expected", "line": _LINE},
         ]
-        panels.append(
-            {"traces": traces, "layout": {**_PANEL, "xaxis": {"title": {"text": one.title}, "zeroline": False}}}
-        )
+        layout: dict[str, Any] = {**_PANEL, "xaxis": {"title": {"text": one.title}, "zeroline": False}}
+        panels.append({"traces": traces, "layout": layout})
     return panels
 
 

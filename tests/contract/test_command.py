@@ -1,0 +1,294 @@
+"""The command line as a person uses it: files in, tables and files out, one line for what is wrong."""
+
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import tmsm
+
+BORDER = {"type": "Polygon", "coordinates": [[[-100, 25], [-75, 25], [-75, 48], [-100, 48], [-100, 25]]]}
+FORMATS = ["points.csv", "points.csv.gz", "points.tsv", "points.geojson", "points.parquet", "points.gpkg"]
+TRUTH = {"mean_direction": tmsm.lonlat_to_xyz(-78.0, 30.0), "concentration": 60.0}
+
+
+def run(*arguments, cwd, **options):
+    command = [sys.executable, "-c", "from tmsm.cli import main; main()", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "120", "MPLBACKEND": "Agg"}
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=300, **options
+    )
+
+
+def good(*arguments, cwd):
+    done = run(*arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A border, and the same points in every format."""
+    place = tmp_path_factory.mktemp("data")
+    (place / "border.geojson").write_text(json.dumps(BORDER))
+    region = tmsm.SphericalPolygon.from_geojson(BORDER)
+    X = tmsm.VonMisesFisher().sample(600, region, random_state=0, **TRUTH)
+    lon, lat = tmsm.xyz_to_lonlat(X)
+    storms = [f"storm {k // 4}" for k in range(600)]
+    rows = list(zip(lon, lat, storms, strict=True))
+    lines = [f"{a!r},{b!r},{c}" for a, b, c in ((float(a), float(b), c) for a, b, c in rows)]
+    (place / "points.csv").write_text("\n".join(["Longitude,LATITUDE,storm", *lines]))
+    (place / "points.csv.gz").write_bytes(gzip.compress((place / "points.csv").read_bytes()))
+    (place / "points.tsv").write_text("\n".join(["x\ty", *(f"{a}\t{b}" for a, b, _ in rows)]))
+    features = [
+        {"type": "Feature", "properties": {"storm": c}, "geometry": {"type": "Point", "coordinates": [a, b]}}
+        for a, b, c in rows
+    ]
+    (place / "points.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    import geopandas
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import shapely
+
+    pq.write_table(pa.table({"lon": lon, "lat": lat, "storm": storms}), place / "points.parquet")
+    geometry = shapely.points(lon, lat)
+    geopandas.GeoDataFrame({"storm": storms}, geometry=geometry, crs=4326).to_file(place / "points.gpkg")
+    polygon = geopandas.GeoDataFrame(geometry=[shapely.Polygon(BORDER["coordinates"][0])], crs=4326)
+    polygon.to_file(place / "border.gpkg")
+    (place / "outside.csv").write_text((place / "points.csv").read_text() + "\n10,50,far\n,,none\n")
+    return place
+
+
+def estimate(done):
+    return json.loads(done.stdout)["estimates"]["concentration"]["estimate"]
+
+
+@pytest.mark.parametrize(
+    ("name", "border"),
+    [
+        *((name, "border.geojson") for name in FORMATS),
+        ("points.csv", "border.gpkg"),
+    ],
+)
+def test_every_format_gives_the_same_fit(folder, name, border):
+    with (folder / "points.csv").open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    X = tmsm.lonlat_to_xyz([float(row[0]) for row in rows], [float(row[1]) for row in rows])
+    region = tmsm.SphericalPolygon.from_geojson(BORDER)
+    expected = tmsm.ScoreMatching(tmsm.VonMisesFisher(), region).fit(X).params_.concentration
+    done = good("fit", name, "--region", border, "--json", cwd=folder)
+    assert estimate(done) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_table_of_a_fit(folder):
+    done = good("fit", "points.csv", "--region", "border.geojson", cwd=folder)
+    assert done.stdout.startswith("ScoreMatching: VonMisesFisher(concentration=None)\n")
+    assert "concentration" in done.stdout
+    assert "goodness of fit" in done.stdout
+    assert done.stderr == ""
+
+
+def test_methods_models_and_what_is_known(folder):
+    for options, title in (
+        (["--method", "mle"], "TruncatedMLE: VonMisesFisher"),
+        (["--method", "refined"], "ScoreMatching: VonMisesFisher"),
+        (["--method", "naive"], "NaiveMLE: VonMisesFisher"),
+        (["--known", "concentration=60"], "ScoreMatching: VonMisesFisher(concentration=60.0)"),
+        (["--model", "kent", "--known", "ovalness=1"], "ScoreMatching: Kent(concentration=None, ovalness=1.0)"),
+        (["--weight", "geodesic"], "ScoreMatching"),
+    ):
+        assert good("fit", "points.csv", "--region", "border.geojson", *options, cwd=folder).stdout.startswith(title)
+
+
+def test_groups_widen_the_errors(folder):
+    def error(*options):
+        done = good("fit", "points.csv", "--region", "border.geojson", "--json", *options, cwd=folder)
+        found = json.loads(done.stdout)
+        return found["estimates"]["concentration"]["std_error"], found["n_groups"]
+
+    assert error()[1] is None
+    value, count = error("--groups", "storm")
+    assert count == 150
+    assert value == pytest.approx(error()[0], rel=0.3)  # these groups are no groups
+
+
+def test_points_outside_are_dropped_on_request_and_said(folder):
+    done = good("fit", "outside.csv", "--region", "border.geojson", "--outside", "drop", cwd=folder)
+    assert "1 rows of outside.csv have no coordinates" in done.stderr
+    assert "1 of 601 points lie outside the border" in done.stderr
+
+
+def test_save_and_show(folder, tmp_path):
+    first = good("fit", "points.csv", "--region", "border.geojson", "--save", tmp_path / "fit.json", cwd=folder)
+    shown = good("show", tmp_path / "fit.json", cwd=tmp_path)
+    assert shown.stdout == first.stdout
+    content = json.loads((tmp_path / "fit.json").read_text())
+    assert (content["format"], content["version"]) == ("tmsm fit", 1)
+    assert content["made_by"]["tmsm"] == tmsm.__version__
+    assert json.loads(good("show", "--json", tmp_path / "fit.json", cwd=tmp_path).stdout) == content
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
+
+
+def test_compare(folder):
+    done = good("compare", "points.csv", "--region", "border.geojson", "--models", "vmf,kent", cwd=folder)
+    assert "600 points, best model first" in done.stdout
+    assert "VonMisesFisher" in done.stdout
+    assert "Kent" in done.stdout
+
+
+def test_region_and_its_picture(folder, tmp_path):
+    done = good("region", folder / "border.geojson", "--plot", tmp_path / "border.png", cwd=tmp_path)
+    square = tmsm.SphericalPolygon.from_geojson(BORDER)
+    assert f"{square.area * 6371.0088**2:,.0f} km²" in done.stdout
+    assert (tmp_path / "border.png").read_bytes().startswith(b"\x89PNG")
+    assert "Cap(" in good("region", "cap:10,20,30", cwd=tmp_path).stdout
+
+
+def test_simulate_and_fit_again(tmp_path):
+    arguments = ["--region", "usa", "--mean=-80,31", "--concentration", "60", "--seed", "3"]
+    good("simulate", "3000", *arguments, "--out", "a.csv", cwd=tmp_path)
+    assert good("simulate", "3000", *arguments, cwd=tmp_path).stdout == (tmp_path / "a.csv").read_text()
+    found = json.loads(good("fit", "a.csv", "--region", "usa", "--json", cwd=tmp_path).stdout)["estimates"]
+    kappa = found["concentration"]
+    assert abs(kappa["estimate"] - 60.0) < 3.5 * kappa["std_error"]
+    kent = ["--model", "kent", "--mean", "0,0", "--concentration", "20", "--ovalness", "5", "--toward", "90,0"]
+    done = good("simulate", "5", "--region", "cap:0,0,60", *kent, cwd=tmp_path)
+    assert len(done.stdout.splitlines()) == 6
+
+
+def test_a_picture_of_the_fit(folder, tmp_path):
+    good("fit", "points.csv", "--region", "border.geojson", "--plot", tmp_path / "fit.svg", cwd=folder)
+    assert b"<svg" in (tmp_path / "fit.svg").read_bytes()
+
+
+BAD = {
+    "no file": (["fit", "absent.csv", "--region", "usa"], "There is no file 'absent.csv'"),
+    "folder": (["fit", ".", "--region", "usa"], "is a folder; give a file of points"),
+    "empty": (["fit", "empty.csv", "--region", "usa"], "empty.csv is empty"),
+    "heading only": (["fit", "heading.csv", "--region", "usa"], "heading.csv holds no points"),
+    "no columns": (
+        ["fit", "names.csv", "--region", "usa"],
+        "no columns that look like longitude and latitude; it has 'a', 'b'",
+    ),
+    "wrong columns": (
+        ["fit", "good.csv", "--region", "usa", "--columns", "east,north"],
+        "has no column 'east' for the longitude",
+    ),
+    "one column": (["fit", "good.csv", "--region", "usa", "--columns", "lon"], "--columns must be two names"),
+    "text": (["fit", "text.csv", "--region", "usa"], "text.csv, line 3: the latitude 'north' is no number"),
+    "metres": (["fit", "metres.csv", "--region", "usa"], "Projected coordinates (metres) must be turned into degrees"),
+    "swapped": (["fit", "swapped.csv", "--region", "usa"], "With longitude and latitude swapped some would"),
+    "none inside": (
+        ["fit", "good.csv", "--region", "box:0,0,10,10"],
+        "None of the 3 points of good.csv lies inside the border",
+    ),
+    "some outside": (["fit", "mixed.csv", "--region", "usa"], "1 of the 4 points of mixed.csv lie outside the border"),
+    "too few": (["fit", "two.csv", "--region", "usa"], "cannot determine 3 parameters"),
+    "short row": (["fit", "short.csv", "--region", "usa"], "short.csv, line 2 has 1 of 2 columns"),
+    "no border": (["fit", "good.csv", "--region", "absent.geojson"], "There is no file 'absent.geojson'"),
+    "border is no JSON": (["fit", "good.csv", "--region", "broken.geojson"], "broken.geojson is not JSON"),
+    "border of points": (["fit", "good.csv", "--region", "point.geojson"], "A region is made of Polygon"),
+    "cap": (["fit", "good.csv", "--region", "cap:1,2"], "cap:1,2 must be cap: and 3 numbers"),
+    "polygon as points": (["fit", "polygon.geojson", "--region", "usa"], "holds a Polygon; points are wanted"),
+    "ending": (["fit", "good.doc", "--region", "usa"], "good.doc has an ending that is not known"),
+    "parquet": (["fit", "broken.parquet", "--region", "usa"], "broken.parquet is no Parquet file"),
+    "model": (["fit", "good.csv", "--region", "usa", "--model", "normal"], "--model='normal' is not an option"),
+    "method": (["fit", "good.csv", "--region", "usa", "--method", "best"], "--method='best' is not an option"),
+    "weight": (["fit", "good.csv", "--region", "usa", "--weight", "heavy"], "'heavy'"),
+    "known": (["fit", "good.csv", "--region", "usa", "--known", "mean=3"], "--known mean is not for the model vmf"),
+    "known text": (["fit", "good.csv", "--region", "usa", "--known", "concentration"], "must be NAME=NUMBER"),
+    "outside": (["fit", "good.csv", "--region", "usa", "--outside", "keep"], "--outside='keep' is not an option"),
+    "groups": (["fit", "good.csv", "--region", "usa", "--groups", "storm"], "has no column 'storm' for the groups"),
+    "save": (["fit", "many.csv", "--region", "usa", "--save", "good.csv/x.json"], "cannot be written"),
+    "show": (["show", "good.csv"], "not a fit saved by tmsm"),
+    "show JSON": (["show", "polygon.geojson"], "is JSON, but not a fit saved by tmsm"),
+    "show newer": (["show", "newer.json"], "has version 99 of the format"),
+    "show damaged": (["show", "damaged.json"], "is damaged: it has no"),
+    "simulate": (["simulate", "5", "--region", "usa", "--mean", "x", "--concentration", "6"], "--mean must be LON,LAT"),
+    "missing option": (["fit", "good.csv"], "Missing option '--region'"),
+}
+
+
+@pytest.fixture(scope="module")
+def bad_folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("bad")
+    three = "-97,39\n-90,35\n-85,40\n"
+    many = "".join(f"{-97 + 0.1 * k},{39 + 0.05 * (k % 7)}\n" for k in range(60))
+    texts = {
+        "empty.csv": "",
+        "heading.csv": "lon,lat\n",
+        "names.csv": "a,b\n1,2\n",
+        "good.csv": f"lon,lat\n{three}",
+        "good.doc": f"lon,lat\n{three}",
+        "many.csv": f"lon,lat\n{many}",
+        "text.csv": "lon,lat\n-97,39\n-90,north\n",
+        "metres.csv": "x,y\n500000,4200000\n500100,4200100\n",
+        "swapped.csv": "lon,lat\n39,-80\n35,-82\n40,-85\n",
+        "mixed.csv": f"lon,lat\n{three}10,50\n",
+        "two.csv": "lon,lat\n-97,39\n-90,35\n",
+        "short.csv": "lon,lat\n-97\n",
+        "broken.geojson": "{",
+        "broken.parquet": "no parquet",
+        "point.geojson": '{"type": "Point", "coordinates": [1, 2]}',
+        "polygon.geojson": json.dumps(BORDER),
+        "newer.json": '{"format": "tmsm fit", "version": 99}',
+        "damaged.json": '{"format": "tmsm fit", "version": 1}',
+    }
+    for name, text in texts.items():
+        (place / name).write_text(text)
+    return place
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_one_line(bad_folder, name):
+    arguments, message = BAD[name]
+    before = sorted(path.name for path in bad_folder.rglob("*"))
+    done = run(*arguments, cwd=bad_folder)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr.startswith("tmsm: ")
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert message in done.stderr
+    assert sorted(path.name for path in bad_folder.rglob("*")) == before
+
+
+def test_an_interruption_leaves_nothing_half_written(tmp_path):
+    command = [sys.executable, "-c", "from tmsm.cli import main; main()", "reproduce", "accuracy", "--trials", "400"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not list(tmp_path.rglob("*.csv")):
+        time.sleep(0.2)
+    process.send_signal(2)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "tmsm: interrupted. What was finished is kept" in errors
+    for path in tmp_path.rglob("*.csv"):
+        assert not path.name.startswith(".")
+        assert len(path.read_text().splitlines()) == 1 + 7 * 32
+
+
+def test_demo(tmp_path):
+    done = good("demo", cwd=tmp_path)
+    assert "1,264 of 20,428" in done.stdout
+    assert "33.6° N, 86.7° W" in done.stdout
+    assert "16.0° N, 79.4° W" in done.stdout
+    assert "21.6° N, 59.5° W" in done.stdout
+    names = sorted(path.name for path in (tmp_path / "tmsm-demo").iterdir())
+    assert names == ["diagnostics.png", "globe.png", "map.png", "report.html"]
+
+
+def test_help_is_there_at_once():
+    def seconds(code):
+        best = np.inf
+        for _ in range(5):
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    assert seconds("from tmsm.cli import main; main(['--help'])") < 5.0 * seconds("import numpy")

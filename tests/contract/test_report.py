@@ -1,0 +1,161 @@
+"""The report: one file, safe, true to the fit, and alive in a real browser."""
+
+import json
+import re
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+import tmsm
+from tmsm.report import html_report
+from tmsm.report.globe import MAX_POINTS
+from tmsm.report.words import findings
+
+MODEL = tmsm.VonMisesFisher()
+BORDER = tmsm.datasets.load_border("usa", "110m")
+TRUTH = {"mean_direction": tmsm.lonlat_to_xyz(-78.0, 30.0), "concentration": 60.0}
+X = MODEL.sample(3000, BORDER, random_state=0, **TRUTH)
+FITS = {"the fit": tmsm.ScoreMatching(MODEL, BORDER).fit(X), "ignoring the border": tmsm.NaiveMLE(MODEL).fit(X)}
+HOSTILE = '"><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1">${x} </script>'
+
+
+def payload(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, flags=re.DOTALL)[1])
+
+
+def test_the_page_says_what_the_fit_found():
+    page = html_report(FITS, title="Storms", made_by={"command": "tmsm fit a.csv", "tmsm": "1"})
+    fit = FITS["the fit"]
+    assert "<title>Storms</title>" in page
+    assert f"{fit.params_.concentration:.4g}" in page
+    assert "The centre lies" in page
+    assert "tmsm fit a.csv" in page
+    data = payload(page)
+    names = [trace["name"] for trace in data["globe"]["traces"]]
+    assert names[:3] == ["land", "points", "border"]
+    assert "the fit: centre" in names
+    centre = next(trace for trace in data["globe"]["traces"] if trace["name"] == "the fit: centre")
+    lon, lat = tmsm.xyz_to_lonlat(fit.params_.mean_direction)
+    assert (centre["lon"][0], centre["lat"][0]) == (pytest.approx(lon, abs=1e-3), pytest.approx(lat, abs=1e-3))
+    assert data["globe"]["layout"]["geo"]["visible"] is False
+    assert len(data["panels"]) == 2
+
+
+def test_no_address_is_asked_for():
+    page = html_report(FITS, title="t")
+    without_script = re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+    assert "http" not in without_script.replace("http-equiv", "")
+    assert "default-src 'none'" in page
+
+
+def test_what_comes_from_outside_is_escaped():
+    page = html_report({HOSTILE: FITS["the fit"]}, title=HOSTILE, made_by={HOSTILE: HOSTILE})
+    assert "<script>window.hacked" not in page
+    assert "<img src=x" not in page
+    assert payload(page)["globe"]["traces"][-1]["name"] == f"{HOSTILE}: centre"
+
+
+def test_many_points_are_thinned_and_it_says_so():
+    many = MODEL.sample(100_000, BORDER, random_state=1, **TRUTH)
+    page = html_report({"the fit": tmsm.ScoreMatching(MODEL, BORDER, "saturating").fit(many)}, title="t")
+    points = next(trace for trace in payload(page)["globe"]["traces"] if trace["name"] == "points")
+    assert 0.7 * MAX_POINTS < len(points["lon"]) <= MAX_POINTS
+    assert f"{len(points['lon']):,} of 100,000 points are drawn" in page
+
+
+def test_findings_are_in_plain_words():
+    def texts(fits):
+        return {finding.text: finding.kind for finding in findings(fits)}
+
+    found = texts(FITS)
+    fit = FITS["the fit"]
+    depth = -6371.0088 * float(BORDER.border_distance(fit.params_.mean_direction[None, :])[0][0])
+    outside = f"The centre lies {depth:,.0f} km outside the region that was observed: it is extrapolated, and rests on the model."
+    assert found[outside] == "warning"
+    assert any(text.startswith("The points do not contradict the model") for text in found)
+    assert any(text.startswith("Ignoring the border: the centre would lie") for text in found)
+    # A wrong model is called one.
+    kent = tmsm.Kent().sample(
+        2000, tmsm.Hemisphere([-1.0, 0.0, 0.0]), random_state=0, mean_direction=[0, -1, 0], major_axis=[0, 0, 1],
+        concentration=10.0, ovalness=4.0,
+    )  # fmt: skip
+    wrong = tmsm.ScoreMatching(MODEL, tmsm.Hemisphere([-1.0, 0.0, 0.0])).fit(kent)
+    assert any(text.startswith("The points contradict the model") for text in texts({"a": wrong}))
+    grouped = tmsm.ScoreMatching(MODEL, BORDER).fit(X[:90], groups=np.arange(90) // 2)
+    found = texts({"a": grouped})
+    assert any(text.startswith("The points belong to 45 groups") for text in found)
+    assert any(text.startswith("90 points are few") for text in found)
+
+
+def test_caps_and_models_without_a_mean():
+    cap = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    rows = tmsm.Watson().sample(500, cap, random_state=0, axis=[0.6, 0.0, 0.8], concentration=5.0)
+    page = html_report({"axes": tmsm.ScoreMatching(tmsm.Watson(), cap).fit(rows)}, title="t")
+    border = next(trace for trace in payload(page)["globe"]["traces"] if trace["name"] == "border")
+    lon, lat = (np.array([v for v in border[k] if v is not None]) for k in ("lon", "lat"))
+    assert np.abs(tmsm.lonlat_to_xyz(lon, lat)[:, 0]).max() < 0.01  # the circle x₁ = 0
+    with pytest.raises(ValueError, match="it is for points on S²"):
+        box, normal = tmsm.Box([0.0, 0.0], [1.0, 1.0]), tmsm.MultivariateNormal(np.eye(2))
+        html_report(
+            {"flat": tmsm.ScoreMatching(normal, box).fit(normal.sample(99, box, random_state=0, mean=[0, 0]))},
+            title="t",
+        )
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium that tells what it logs and asks for."""
+    binary, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("there is no Chromium with its driver on this machine")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield chrome
+    chrome.quit()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    fits = {f"the fit {HOSTILE}": FITS["the fit"], "ignoring the border": FITS["ignoring the border"]}
+    path.write_text(html_report(fits, title=f"Storms {HOSTILE}", made_by={"command": HOSTILE}))
+    return path
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_in_a_real_browser(browser, page_file, width):
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+
+    browser.set_window_size(width, 1200)
+    browser.get_log("performance")
+    browser.get(page_file.as_uri())
+    deadline = time.monotonic() + 60
+    while browser.execute_script("return document.body.dataset.drawn") != "yes" and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert browser.execute_script("return document.body.dataset.drawn") == "yes"
+    time.sleep(0.5)
+    assert browser.get_log("browser") == []
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = {m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"}
+    assert {url for url in asked if not url.startswith(("data:", "blob:"))} == {page_file.as_uri()}
+    assert browser.execute_script("return window.hacked") is None
+    # Nothing is wider than the window.
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    # The points are drawn, and dragging turns the globe.
+    globe = browser.find_element(By.ID, "globe")
+    assert browser.execute_script("return document.querySelectorAll('#globe .scattergeo path.point').length") > 1000
+    turned = "return document.getElementById('globe')._fullLayout.geo._subplot.projection.rotate()"
+    before = browser.execute_script(turned)
+    chain = ActionChains(browser).move_to_element_with_offset(globe, -60, -60)
+    chain.click_and_hold().move_by_offset(50, 30).move_by_offset(20, 10).release().perform()
+    time.sleep(0.5)
+    assert np.abs(np.subtract(browser.execute_script(turned), before)).max() > 1.0
