@@ -110,7 +110,7 @@ def test_diagnostics_show_a_wrong_border_and_nothing_when_right():
 
     # The unit is twice the standard error of a bin; of 60 right ones none is expected at 1.6.
     assert max(worst(FIT)) < 1.3
-    wider = tmsm.Cap(tmsm.lonlat_to_xyz(-85.0, 35.0), 0.6)
+    wider = tmsm.Cap(tmsm.lonlat_to_xyz(-90.0, 40.0), 0.6)
     assert max(worst(tmsm.ScoreMatching(MODEL, wider).fit(X))) > 1.6
     display = FIT.plot_diagnostics()
     assert isinstance(display, DiagnosticsDisplay)
