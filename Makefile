@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench reproduce study figures clean
+.PHONY: help demo test check format bench reproduce docs gallery study figures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,11 +41,21 @@ study: $(READY)  ## Run the study of weights anew (an hour); its tables go to do
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	$(BIN)/python -m tmsm_experiments.weights.report
 
+docs: $(READY)  ## Build the documentation as a static site in build/site
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/mkdocs build --quiet --strict
+	@echo "Open build/site/index.html"
+
+gallery: $(READY)  ## Run the examples anew and put them on docs/gallery.md, with their pictures
+	MPLBACKEND=Agg $(BIN)/python tools/build_gallery.py
+
 figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	$(BIN)/python docs/figures/problem.py
 	$(BIN)/python docs/figures/kent.py
 	$(BIN)/python docs/figures/border.py
+	MPLBACKEND=Agg $(BIN)/tmsm demo --out build/demo
+	cp build/demo/map.png docs/figures/demo.png
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.manifolds import Euclidean, Sphere
 from tmsm.model_check import check_model
 from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, VonMisesFisher, Watson
+from tmsm.plots import FitDisplay
 from tmsm.regions import (
     Ball,
     BorderPoints,
@@ -32,6 +33,7 @@ __all__ = [
     "Euclidean",
     "Everywhere",
     "FisherBingham",
+    "FitDisplay",
     "HalfSpace",
     "HealpixMask",
     "Hemisphere",

@@ -61,7 +61,7 @@ def test_the_far_side_of_a_globe_is_hidden():
 @pytest.mark.parametrize("view", ["globe", "map", "robin", "+proj=laea +lat_0=40 +lon_0=-95"])
 def test_a_fit_in_every_view(view):
     display = FIT.plot(view=view, land=True)
-    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    labels = [text.get_text() for text in display.legend_.get_texts()]
     assert labels[:2] == ["rows (800)", "border"]
     assert "ScoreMatching, 95 % region" in labels
     centre = display.view_.forward(FIT.params_.mean_direction[None, :])[0]
@@ -74,7 +74,7 @@ def test_several_fits_share_a_picture():
     axes = plt.subplots()[1]
     display = FitDisplay.from_estimators({"ours": FIT, "ordinary": NAIVE}, ax=axes, view="map", density=False)
     assert display.ax_ is axes
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    labels = [text.get_text() for text in display.legend_.get_texts()]
     assert labels == ["rows (800)", "border", "ours, 95 % region", "ordinary, 95 % region"]
 
 
@@ -99,7 +99,7 @@ def test_contours_hold_their_share_of_the_mass():
 def test_many_points_are_thinned_and_it_says_so():
     many = MODEL.sample(50_000, COAST, random_state=2, **TRUTH)
     display = tmsm.ScoreMatching(MODEL, COAST, "saturating").fit(many).plot(density=False)
-    assert "rows (16,667 of 50,000)" in [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "rows (16,667 of 50,000)" in [text.get_text() for text in display.legend_.get_texts()]
 
 
 def test_diagnostics_show_a_wrong_border_and_nothing_when_right():

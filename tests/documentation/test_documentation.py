@@ -42,6 +42,33 @@ def test_examples_run(example, capsys):
     assert "ScoreMatching" in capsys.readouterr().out
 
 
+def test_the_gallery_shows_the_examples_as_they_are():
+    module = runpy.run_path(str(ROOT / "tools" / "build_gallery.py"))
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == set(module["ORDER"])
+    assert module["page"]() == (ROOT / "docs" / "gallery.md").read_text()
+
+
+def test_the_reference_has_every_public_name():
+    text = (ROOT / "docs" / "reference.md").read_text()
+    names = [name for name in tmsm.__all__ if name != "datasets"]
+    assert [name for name in names if f"::: tmsm.{name}\n" not in text] == []
+    assert [name for name in tmsm.datasets.__all__ if f"::: tmsm.datasets.{name}\n" not in text] == []
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name not in navigation] == []
+
+
+def test_commands_on_the_pages_are_commands_that_exist():
+    from tmsm.cli.app import app
+
+    known = {command.callback.__name__ for command in app.registered_commands}
+    for page in PAGES:
+        for name in re.findall(r"^\$ tmsm (\w+)", (ROOT / page).read_text(), flags=re.MULTILINE):
+            assert name in known, (page, name)
+
+
 def test_documented_choices_are_the_codes():
     from tmsm import rows
 

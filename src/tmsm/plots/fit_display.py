@@ -39,8 +39,18 @@ class FitDisplay:
         Where it was drawn.
     figure_ : matplotlib.figure.Figure
         The figure of those axes.
+    legend_ : matplotlib.legend.Legend or None
     view_ : View
         From points to the picture: ``display.view_.forward(X)``.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    >>> X = model.sample(500, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+    >>> fits = {"score matching": tmsm.ScoreMatching(model, region).fit(X), "naive": tmsm.NaiveMLE(model).fit(X)}
+    >>> display = tmsm.FitDisplay.from_estimators(fits, view="globe")
+    >>> display.figure_.savefig("picture.png")  # doctest: +SKIP
     """
 
     def __init__(self, fits: Mapping[str, Any]) -> None:
@@ -110,8 +120,14 @@ class FitDisplay:
             name = label if ellipses[label] is None else f"{label}, {100 * level:g} % region"
             style = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
             self._draw_centre(name, _centre(one.params), ellipses[label], *style)
+        self.legend_ = None
         if legend:
-            self.ax_.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=9)
+            style: dict[str, Any] = {"frameon": False, "fontsize": 9}
+            if ax is None:
+                handles = self.ax_.get_legend_handles_labels()
+                self.legend_ = self.figure_.legend(*handles, loc="outside right upper", **style)
+            else:
+                self.legend_ = ax.legend(**style)
         return self
 
     def _draw_land(self) -> None:

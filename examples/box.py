@@ -1,0 +1,24 @@
+"""Flat data in a box: a normal density of which two sides were cut off.
+
+The same code as on the sphere: a box is a region of flat space, and its best weight is one for each coordinate.
+"""
+
+import sys
+
+import tmsm
+
+TRUTH = {"mean": [0.5, 1.2], "covariance": [[1.0, 0.3], [0.3, 0.6]]}
+
+
+def main(picture: str | None = None) -> None:
+    model, box = tmsm.MultivariateNormal(), tmsm.Box([-1.0, -1.0], [2.0, 1.0])
+    X = model.sample(5000, box, random_state=0, **TRUTH)
+    fit = tmsm.ScoreMatching(model, box).fit(X)
+    print(fit.summary())
+    if picture:
+        fits = {"score matching": fit, "ignoring the box": tmsm.NaiveMLE(model).fit(X)}
+        tmsm.FitDisplay.from_estimators(fits).figure_.savefig(picture, dpi=110)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,23 @@
+"""An oval, cut through its middle: Kent's family with everything unknown.
+
+Mean direction, the oval's axes, concentration and ovalness are found from the half that was seen.
+"""
+
+import sys
+
+import tmsm
+
+TRUTH = {"mean_direction": [0.0, -1.0, 0.0], "major_axis": [0.0, 0.0, 1.0], "concentration": 20.0, "ovalness": 6.0}
+
+
+def main(picture: str | None = None) -> None:
+    model, region = tmsm.Kent(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    X = model.sample(3000, region, random_state=0, **TRUTH)
+    fit = tmsm.ScoreMatching(model, region).fit(X)
+    print(fit.summary())
+    if picture:
+        fit.plot().figure_.savefig(picture, dpi=110)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

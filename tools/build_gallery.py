@@ -1,0 +1,44 @@
+"""Run every example and put it on docs/gallery.md, with its picture.
+
+python tools/build_gallery.py
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE, PICTURES = ROOT / "docs" / "gallery.md", ROOT / "docs" / "gallery"
+ORDER = ("storms", "hemisphere", "us_border", "sky_mask", "kent", "box", "exposure", "wrong_model")
+HEAD = """# Gallery
+
+Every example below is a file in `examples/` and runs as it is: `python examples/storms.py picture.png`.
+Without a file name it prints and draws nothing.
+"""
+
+
+def page() -> str:
+    """The text of the page, from the examples' sources."""
+    parts = [HEAD]
+    for name in ORDER:
+        source = (ROOT / "examples" / f"{name}.py").read_text()
+        docstring = ast.get_docstring(ast.parse(source)) or ""
+        title, _, text = docstring.partition("\n")
+        code = source.split('"""', 2)[2].strip()
+        parts.append(f"## {title.rstrip('.')}\n\n{text.strip()}\n\n![{title}](gallery/{name}.png)\n")
+        parts.append(f"<details><summary>examples/{name}.py</summary>\n\n```py\n{code}\n```\n\n</details>\n")
+    return "\n".join(parts)
+
+
+def main() -> None:
+    PICTURES.mkdir(exist_ok=True)
+    for name in ORDER:
+        print(name, flush=True)
+        command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), str(PICTURES / f"{name}.png")]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    PAGE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()
