@@ -122,12 +122,11 @@ class FitDisplay:
             self._draw_centre(name, _centre(one.params), ellipses[label], *style)
         self.legend_ = None
         if legend:
-            style: dict[str, Any] = {"frameon": False, "fontsize": 9}
             if ax is None:
                 handles = self.ax_.get_legend_handles_labels()
-                self.legend_ = self.figure_.legend(*handles, loc="outside right upper", **style)
+                self.legend_ = self.figure_.legend(*handles, loc="outside right upper", frameon=False, fontsize=9)
             else:
-                self.legend_ = ax.legend(**style)
+                self.legend_ = ax.legend(frameon=False, fontsize=9)
         return self
 
     def _draw_land(self) -> None:
