@@ -22,7 +22,8 @@ __all__ = ["PointFile", "read_points"]
 
 LONGITUDES = ("lon", "longitude", "long", "lng", "x")
 LATITUDES = ("lat", "latitude", "y")
-_TEXT = {".csv": ",", ".tsv": "\t", ".txt": None}
+# None: whatever the first line holds most of.
+_TEXT = {".csv": None, ".tsv": "\t", ".txt": None}
 _GEOMETRY = (".gpkg", ".shp", ".fgb")
 _BLOCK = 100_000
 _BYTES_A_ROW = 40  # for the progress bar only

@@ -86,6 +86,22 @@ def test_every_format_gives_the_same_fit(folder, name, border):
     assert estimate(done) == pytest.approx(expected, rel=1e-6)
 
 
+def test_csv_as_it_comes(folder, tmp_path):
+    expected = good("fit", "points.csv", "--region", "border.geojson", "--json", cwd=folder)
+    text = (folder / "points.csv").read_text()
+    variants = {
+        "semicolons.csv": text.replace(",", ";"),
+        "windows.csv": text.replace("\n", "\r\n"),
+        "mark.csv": "\ufeff" + text,
+        "quoted.csv": "\n".join('"' + line.replace(",", '","') + '"' for line in text.splitlines()),
+        "empty lines.csv": text.replace("\n", "\n\n"),
+    }
+    for name, content in variants.items():
+        (tmp_path / name).write_bytes(content.encode())
+        done = good("fit", tmp_path / name, "--region", folder / "border.geojson", "--json", cwd=tmp_path)
+        assert estimate(done) == pytest.approx(estimate(expected), rel=1e-12), name
+
+
 def test_the_table_of_a_fit(folder):
     done = good("fit", "points.csv", "--region", "border.geojson", cwd=folder)
     assert done.stdout.startswith("ScoreMatching: VonMisesFisher(concentration=None)\n")

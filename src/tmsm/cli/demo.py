@@ -10,10 +10,10 @@ import numpy as np
 import typer
 
 from tmsm.arrays import FloatArray
+from tmsm.regions.outlines import EARTH_RADIUS_KM
 
 __all__ = ["demo"]
 
-_EARTH_RADIUS_KM = 6371.0088
 _COMMENT = """
 Ignoring the border puts the centre into the South of the United States, where most was seen. With the border taken
 into account it moves out to sea, towards where storms are. How far is less certain than it looks: positions of one
@@ -85,4 +85,4 @@ def _unit(vector: FloatArray) -> FloatArray:
 
 
 def _kilometres(a: FloatArray, b: FloatArray) -> str:
-    return f"{_EARTH_RADIUS_KM * float(np.arccos(np.clip(a @ b, -1.0, 1.0))):,.0f}"
+    return f"{EARTH_RADIUS_KM * float(np.arccos(np.clip(a @ b, -1.0, 1.0))):,.0f}"

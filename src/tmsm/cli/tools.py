@@ -11,8 +11,6 @@ from tmsm.cli.options import ModelName
 
 __all__ = ["region", "simulate"]
 
-_EARTH_RADIUS_KM = 6371.0088
-
 
 def region(
     border: Annotated[str, typer.Argument(metavar="BORDER", help="A file with polygons, or one of the short forms.")],
@@ -25,6 +23,7 @@ def region(
     from tmsm.cli.screen import say, show_facts
     from tmsm.coordinates import xyz_to_lonlat
     from tmsm.regions import SphericalPolygon
+    from tmsm.regions.outlines import EARTH_RADIUS_KM
 
     found = read_region(border)
     rows = [("valid", "yes"), ("kind", type(found).__name__)]
@@ -35,9 +34,9 @@ def region(
             ("vertices", f"{len(lon):,}"),
             (
                 "area",
-                f"{found.area * _EARTH_RADIUS_KM**2:,.0f} km² ({100 * found.area / (4 * np.pi):.3g} % of the sphere)",
+                f"{found.area * EARTH_RADIUS_KM**2:,.0f} km² ({100 * found.area / (4 * np.pi):.3g} % of the sphere)",
             ),
-            ("length of the border", f"{found.perimeter * _EARTH_RADIUS_KM:,.0f} km"),
+            ("length of the border", f"{found.perimeter * EARTH_RADIUS_KM:,.0f} km"),
             ("longitude", f"{lon.min():.4g}° to {lon.max():.4g}°"),
             ("latitude", f"{lat.min():.4g}° to {lat.max():.4g}°"),
         ]

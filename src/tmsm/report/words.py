@@ -12,11 +12,11 @@ from tmsm.coordinates import xyz_to_lonlat
 from tmsm.estimators.base import Estimator
 from tmsm.estimators.diagnostics import mass_outside
 from tmsm.estimators.summary import readable_p
+from tmsm.regions.outlines import EARTH_RADIUS_KM
 from tmsm.report.globe import region_of
 
 __all__ = ["Finding", "findings", "place"]
 
-EARTH_RADIUS_KM = 6371.0088
 _MOSTLY = 0.5
 _DOUBT, _CONTRADICTION = 0.05, 0.01
 _FEW_ROWS = 100
