@@ -6,7 +6,7 @@ import csv
 import json
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -26,6 +26,7 @@ LATITUDES = ("lat", "latitude", "y")
 _TEXT = {".csv": None, ".tsv": "\t", ".txt": None}
 _GEOMETRY = (".gpkg", ".shp", ".fgb")
 _BLOCK = 100_000
+_LARGE = 20_000_000  # bytes
 _BYTES_A_ROW = 40  # for the progress bar only
 
 
@@ -138,6 +139,10 @@ def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None,
             i, j, k = _find(header, columns, groups, path.name)
             assert i is not None
             assert j is not None
+            if path.stat().st_size > _LARGE:
+                quick = _from_large_text(path, delimiter, header, i, j, k)
+                if quick is not None:
+                    return quick
             for number, row in _rows(file, delimiter, path.stat().st_size):
                 if len(row) <= max(i, j):
                     raise InvalidInputError(f"{path.name}, line {number} has {len(row)} of {len(header)} columns.")
@@ -158,6 +163,33 @@ def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None,
         raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None
     used = (header[i].strip(), header[j].strip())
     return PointFile(path, np.array(lon), np.array(lat), np.array(labels) if k is not None else None, without, used)
+
+
+def _from_large_text(
+    path: Path, delimiter: str, header: Sequence[str], i: int, j: int, k: int | None
+) -> PointFile | None:
+    """By pyarrow, which reads twenty times as fast; None where it is absent or finds anything amiss."""
+    try:
+        import pyarrow as pa
+        from pyarrow import csv as arrow
+    except ImportError:
+        return None
+    names = [f"{place}" for place in range(len(header))]  # names in a file need not be unique
+    wanted = [names[place] for place in (i, j, k) if place is not None]
+    types = {names[i]: pa.float64(), names[j]: pa.float64(), **({names[k]: pa.string()} if k is not None else {})}
+    try:
+        table = arrow.read_csv(
+            path,
+            arrow.ReadOptions(column_names=names, skip_rows=1),
+            arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            arrow.ConvertOptions(include_columns=wanted, column_types=types),
+        )
+    except (pa.ArrowException, OSError):
+        return None
+    found = _from_frame(
+        path, table.rename_columns([header[int(name)].strip() for name in wanted]), None, None, (0, 1, 2)
+    )
+    return found if k is not None else replace(found, groups=None)
 
 
 def _rows(file: Any, delimiter: str, size: int) -> Iterator[tuple[int, list[str]]]:
@@ -229,9 +261,15 @@ def _read_parquet(path: Path) -> Any:
         raise InvalidInputError(f"{path.name} is no Parquet file: {error}.") from None
 
 
-def _from_frame(path: Path, table: Any, columns: Sequence[str] | None, groups: str | None) -> PointFile:
+def _from_frame(
+    path: Path,
+    table: Any,
+    columns: Sequence[str] | None,
+    groups: str | None,
+    places: Sequence[int | None] | None = None,
+) -> PointFile:
     names = table.column_names
-    i, j, k = _find(names, columns, groups, path.name)
+    i, j, k = _find(names, columns, groups, path.name) if places is None else places
     both = []
     for place in (i, j):
         column = table.column(place)
@@ -240,7 +278,9 @@ def _from_frame(path: Path, table: Any, columns: Sequence[str] | None, groups: s
         except (ValueError, TypeError, NotImplementedError):
             raise InvalidInputError(f"{path.name}: the column {names[place]!r} is not made of numbers.") from None
     good = np.isfinite(both[0]) & np.isfinite(both[1])
-    labels = None if k is None else np.array([str(label) for label in table.column(k).to_pylist()])[good]
+    labels = (
+        None if k is None or k >= len(names) else np.array([str(label) for label in table.column(k).to_pylist()])[good]
+    )
     used = (names[i], names[j])
     return PointFile(path, both[0][good], both[1][good], labels, int((~good).sum()), used)
 

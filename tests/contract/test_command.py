@@ -102,6 +102,25 @@ def test_csv_as_it_comes(folder, tmp_path):
         assert estimate(done) == pytest.approx(estimate(expected), rel=1e-12), name
 
 
+def test_large_files_are_read_alike(folder, tmp_path, monkeypatch):
+    from tmsm import points
+
+    text = (folder / "outside.csv").read_text()
+    (tmp_path / "text.csv").write_text(text.replace("-9", "nine", 1))
+    slow = points.read_points(folder / "outside.csv", groups="storm")
+    monkeypatch.setattr(points, "_LARGE", 0)
+    quick = points.read_points(folder / "outside.csv", groups="STORM")
+    assert quick.columns == slow.columns == ("Longitude", "LATITUDE")
+    assert quick.n_without == slow.n_without == 1
+    np.testing.assert_array_equal(quick.longitude, slow.longitude)
+    np.testing.assert_array_equal(quick.latitude, slow.latitude)
+    np.testing.assert_array_equal(quick.groups, slow.groups)
+    assert points.read_points(folder / "points.tsv").groups is None
+    # What is wrong is told by its line, whoever reads.
+    with pytest.raises(ValueError, match=r"text\.csv, line \d+: the longitude 'nine"):
+        points.read_points(tmp_path / "text.csv")
+
+
 def test_the_table_of_a_fit(folder):
     done = good("fit", "points.csv", "--region", "border.geojson", cwd=folder)
     assert done.stdout.startswith("ScoreMatching: VonMisesFisher(concentration=None)\n")
@@ -286,6 +305,27 @@ def test_an_interruption_leaves_nothing_half_written(tmp_path):
     for path in tmp_path.rglob("*.csv"):
         assert not path.name.startswith(".")
         assert len(path.read_text().splitlines()) == 1 + 7 * 32
+
+
+def test_an_interrupted_fit_says_so(folder, tmp_path):
+    # Waiting for a reader of its output that never comes, the process can be interrupted at leisure.
+    code = "import os, signal, tmsm.points; from tmsm.cli import main\n"
+    code += "tmsm.points.read_points = lambda *args: os.kill(os.getpid(), signal.SIGINT)\nmain()"
+    command = [
+        sys.executable,
+        "-c",
+        code,
+        "fit",
+        "points.csv",
+        "--region",
+        "border.geojson",
+        "--save",
+        str(tmp_path / "a"),
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "tmsm: interrupted.\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_demo(tmp_path):

@@ -69,6 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ModuleNotFoundError as error:
         _complain(f"{error.name} is not installed: this command needs tmsm[plot].")
         sys.exit(BAD_INPUT)
+    if code == INTERRUPTED:  # some versions of Typer return this instead of raising
+        _complain("interrupted.")
     sys.exit(code if isinstance(code, int) else 0)
 
 
