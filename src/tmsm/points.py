@@ -20,8 +20,9 @@ from tmsm.progress import with_progress
 
 __all__ = ["PointFile", "read_points"]
 
-LONGITUDES = ("lon", "longitude", "long", "lng", "x")
-LATITUDES = ("lat", "latitude", "y")
+LONGITUDES = ("lon", "longitude", "long", "lng", "decimallongitude", "x")
+LATITUDES = ("lat", "latitude", "decimallatitude", "y")
+_MISSING = ("", "nan", "na", "n/a", "null", "none", "-", ".")
 # None: whatever the first line holds most of.
 _TEXT = {".csv": None, ".tsv": "\t", ".txt": None}
 _GEOMETRY = (".gpkg", ".shp", ".fgb")
@@ -80,7 +81,7 @@ def read_points(path: Any, columns: Sequence[str] | None = None, groups: str | N
         raise InvalidInputError(f"There is no file {str(path)!r}.")
     if path.is_dir():
         raise InvalidInputError(f"{str(path)!r} is a folder; give a file of points.")
-    if path.stat().st_size == 0:
+    if path.is_file() and path.stat().st_size == 0:
         raise InvalidInputError(f"{path.name} is empty.")
     ending = (path.suffixes or [""])[-2 if path.suffix == ".gz" and len(path.suffixes) > 1 else -1].lower()
     if ending in _TEXT:
@@ -97,7 +98,17 @@ def read_points(path: Any, columns: Sequence[str] | None = None, groups: str | N
         )
     if len(found) == 0:
         raise InvalidInputError(f"{path.name} holds no points.")
-    found.X  # noqa: B018  degrees are checked here
+    if found.groups is not None:
+        blank = np.isin(np.char.lower(found.groups.astype(str)), _MISSING)
+        if blank.any():
+            raise InvalidInputError(
+                f"{path.name} has {int(blank.sum()):,} of {len(found):,} points without a value in {groups!r}: fill it "
+                "in, with a value of its own where a point stands alone."
+            )
+    try:
+        found.X  # noqa: B018  degrees are checked here
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path.name}: {error}") from None
     return found
 
 
@@ -106,6 +117,8 @@ def _find(header: Sequence[str], columns: Sequence[str] | None, groups: str | No
     plain = [column.strip().lower() for column in header]
 
     def place(wanted: str, what: str) -> int:
+        if plain.count(wanted.strip().lower()) > 1:
+            raise InvalidInputError(f"{name} has several columns {wanted!r}; rename all but one.")
         if wanted.strip().lower() not in plain:
             raise InvalidInputError(f"{name} has no column {wanted!r} for the {what}; it has {_listed(header)}.")
         return plain.index(wanted.strip().lower())
@@ -113,13 +126,21 @@ def _find(header: Sequence[str], columns: Sequence[str] | None, groups: str | No
     if columns is not None:
         lon, lat = (place(wanted, what) for wanted, what in zip(columns, ("longitude", "latitude"), strict=True))
     else:
-        both = [next((plain.index(c) for c in names if c in plain), None) for names in (LONGITUDES, LATITUDES)]
-        if both[0] is None or both[1] is None:
+        both = [[k for k, column in enumerate(plain) if column in names] for names in (LONGITUDES, LATITUDES)]
+        if not both[0] or not both[1]:
             raise InvalidInputError(
                 f"{name} has no columns that look like longitude and latitude; it has {_listed(header)}. "
                 "Name them with --columns LON,LAT."
             )
-        lon, lat = both[0], both[1]
+        # x and y beside better names are something else.
+        both = [[k for k in found if plain[k] not in ("x", "y")] or found for found in both]
+        if len(both[0]) > 1 or len(both[1]) > 1:
+            several = [header[k].strip() for found in both for k in found]
+            raise InvalidInputError(
+                f"{name} has several columns that look like longitude and latitude: {_listed(several)}. "
+                "Name two with --columns LON,LAT."
+            )
+        lon, lat = both[0][0], both[1][0]
     return [lon, lat, None if groups is None else place(groups, "groups")]
 
 
@@ -133,6 +154,10 @@ def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None,
     try:
         with open_text(path) as file:
             first = file.readline()
+            if "\0" in first:
+                raise InvalidInputError(
+                    f"{path.name} is no plain text (UTF-16, or a workbook): save it as CSV in UTF-8."
+                )
             if delimiter is None:
                 delimiter = max(",;\t", key=first.count)
             header = next(csv.reader([first], delimiter=delimiter), [])
@@ -144,12 +169,14 @@ def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None,
                 if quick is not None:
                     return quick
             for number, row in _rows(file, delimiter, path.stat().st_size):
-                if len(row) <= max(i, j):
+                if len(row) != len(header):
                     raise InvalidInputError(f"{path.name}, line {number} has {len(row)} of {len(header)} columns.")
                 a, b = row[i].strip(), row[j].strip()
-                if not a or not b or "nan" in (a.lower(), b.lower()):
+                if a.lower() in _MISSING or b.lower() in _MISSING:
                     without += 1
                     continue
+                if delimiter != ",":  # decimal commas
+                    a, b = a.replace(",", "."), b.replace(",", ".")
                 try:
                     x, y = float(a), float(b)
                 except ValueError:
@@ -158,7 +185,7 @@ def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None,
                 lon.append(x)
                 lat.append(y)
                 if k is not None:
-                    labels.append(row[k] if k < len(row) else "")
+                    labels.append(row[k].strip())
     except (OSError, EOFError, csv.Error) as error:
         raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None
     used = (header[i].strip(), header[j].strip())

@@ -95,6 +95,9 @@ def test_csv_as_it_comes(folder, tmp_path):
         "mark.csv": "\ufeff" + text,
         "quoted.csv": "\n".join('"' + line.replace(",", '","') + '"' for line in text.splitlines()),
         "empty lines.csv": text.replace("\n", "\n\n"),
+        "decimal commas.csv": text.replace(",", ";").replace(".", ","),
+        "missing.csv": text + "\nNA,35,x\n-90,NULL,x\n",
+        "GBIF.csv": text.replace("Longitude", "decimalLongitude").replace("LATITUDE", "decimalLatitude"),
     }
     for name, content in variants.items():
         (tmp_path / name).write_bytes(content.encode())
@@ -170,6 +173,21 @@ def test_save_and_show(folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
 
 
+def test_copies_are_told_of(folder, tmp_path):
+    lines = (folder / "points.csv").read_text().splitlines()
+    (tmp_path / "copies.csv").write_text("\n".join([*lines, *lines[1:200]]))
+    arguments = ["fit", tmp_path / "copies.csv", "--region", folder / "border.geojson"]
+    assert "199 of 799 points are exact copies of others" in good(*arguments, cwd=tmp_path).stderr
+    assert good(*arguments, "--groups", "storm", cwd=tmp_path).stderr == ""
+
+
+def test_a_border_across_the_antimeridian_is_described_the_short_way(tmp_path):
+    ring = [[170, -20], [180, -20], [180, 10], [170, 10], [170, -20]]
+    other = [[-180, -20], [-160, -20], [-160, 10], [-180, 10], [-180, -20]]
+    (tmp_path / "fiji.geojson").write_text(json.dumps({"type": "MultiPolygon", "coordinates": [[ring], [other]]}))
+    assert "170° to -160°" in good("region", "fiji.geojson", cwd=tmp_path).stdout
+
+
 def test_compare(folder):
     done = good("compare", "points.csv", "--region", "border.geojson", "--models", "vmf,kent", cwd=folder)
     assert "600 points, best model first" in done.stdout
@@ -225,6 +243,41 @@ BAD = {
     ),
     "some outside": (["fit", "mixed.csv", "--region", "usa"], "1 of the 4 points of mixed.csv lie outside the border"),
     "too few": (["fit", "two.csv", "--region", "usa"], "cannot determine 3 parameters"),
+    "several columns": (
+        ["fit", "several.csv", "--region", "usa"],
+        "several columns that look like longitude and latitude",
+    ),
+    "same names": (["fit", "same.csv", "--region", "usa", "--columns", "lon,lat"], "has several columns 'lon'"),
+    "UTF-16": (["fit", "wide.csv", "--region", "usa"], "wide.csv is no plain text (UTF-16, or a workbook)"),
+    "blank groups": (
+        ["fit", "blank.csv", "--region", "usa", "--groups", "herd"],
+        "2 of 3 points without a value in 'herd'",
+    ),
+    "long row": (["fit", "long.csv", "--region", "usa"], "long.csv, line 2 has 3 of 2 columns"),
+    "over the points": (
+        ["fit", "many.csv", "--region", "usa", "--save", "many.csv"],
+        "would overwrite a file that is read",
+    ),
+    "over the border": (
+        ["fit", "many.csv", "--region", "polygon.geojson", "--report", "polygon.geojson"],
+        "would overwrite",
+    ),
+    "one output": (
+        ["fit", "many.csv", "--region", "usa", "--save", "a", "--report", "a"],
+        "--save and --report are one file",
+    ),
+    "picture": (["fit", "many.csv", "--region", "usa", "--plot", "a.xyz"], "must end in .png, .svg, .pdf, .jpg"),
+    "picture of a border": (["region", "usa", "--plot", "a.xyz"], "must end in .png, .svg, .pdf, .jpg"),
+    "border is a folder": (
+        ["fit", "good.csv", "--region", "."],
+        "'.' is a folder; give the file that holds the border",
+    ),
+    "radius": (["fit", "good.csv", "--region", "cap:0,0,-5"], "must be between 0 and 180 degrees; got -5"),
+    "models": (["compare", "good.csv", "--region", "usa", "--models", "foo"], "--models='foo' is not an option"),
+    "simulate oval": (
+        ["simulate", "5", "--region", "usa", "--mean=-90,38", "--concentration", "6", "--ovalness", "3"],
+        "--ovalness and --toward are for --model kent",
+    ),
     "short row": (["fit", "short.csv", "--region", "usa"], "short.csv, line 2 has 1 of 2 columns"),
     "no border": (["fit", "good.csv", "--region", "absent.geojson"], "There is no file 'absent.geojson'"),
     "border is no JSON": (["fit", "good.csv", "--region", "broken.geojson"], "broken.geojson is not JSON"),
@@ -268,6 +321,11 @@ def bad_folder(tmp_path_factory):
         "mixed.csv": f"lon,lat\n{three}10,50\n",
         "two.csv": "lon,lat\n-97,39\n-90,35\n",
         "short.csv": "lon,lat\n-97\n",
+        "long.csv": "lon,lat\n-97,39,3\n",
+        "several.csv": "lon,longitude,lat\n1,2,3\n",
+        "same.csv": "lon,lat,lon\n1,2,3\n",
+        "wide.csv": "\0l\0o\0n",
+        "blank.csv": "lon,lat,herd\n-97,39,a\n-90,35,\n-85,40,NA\n",
         "broken.geojson": "{",
         "broken.parquet": "no parquet",
         "point.geojson": '{"type": "Point", "coordinates": [1, 2]}',

@@ -114,7 +114,10 @@ def test_diagnostics_show_a_wrong_border_and_nothing_when_right():
     assert max(worst(tmsm.ScoreMatching(MODEL, wider).fit(X))) > 1.6
     display = FIT.plot_diagnostics()
     assert isinstance(display, DiagnosticsDisplay)
-    assert [ax.get_xlabel() for ax in display.axes_] == ["distance to the border", "distance to the centre"]
+    assert [ax.get_xlabel() for ax in display.axes_] == [
+        "distance to the border (degrees)",
+        "distance to the centre (degrees)",
+    ]
 
 
 def test_a_region_alone():

@@ -30,6 +30,7 @@ def test_the_page_says_what_the_fit_found():
     fit = FITS["the fit"]
     assert "<title>Storms</title>" in page
     assert f"{fit.params_.concentration:.4g}" in page
+    assert "The fit (score matching, von Mises–Fisher (a round cluster))" in page
     assert "The centre lies" in page
     assert "tmsm fit a.csv" in page
     data = payload(page)
@@ -87,6 +88,32 @@ def test_findings_are_in_plain_words():
     found = texts({"a": grouped})
     assert any(text.startswith("The points belong to 45 groups") for text in found)
     assert any(text.startswith("90 points are few") for text in found)
+
+
+def test_small_regions_are_drawn_as_exactly_as_large_ones():
+    centre = tmsm.lonlat_to_xyz(-4.0, 40.0)
+    for region in (tmsm.Cap(centre, np.radians(0.5)), tmsm.Cap(centre, 0.01) & tmsm.LonLatBox(-5, 39, -3, 41)):
+        rows = MODEL.sample(800, region, random_state=0, mean_direction=centre, concentration=50_000.0)
+        fit = tmsm.ScoreMatching(MODEL, region, "saturating").fit(rows)
+        data = payload(html_report({"park": fit}, title="t"))
+        traces = {trace["name"]: trace for trace in data["globe"]["traces"]}
+        for name, function, tolerance in (
+            ("border", lambda Y, region=region: region.signed_distance(np.asfortranarray(Y))[0], 2e-5),
+            ("50 and 90 % of the fitted mass", None, 0.02),
+        ):
+            lon, lat = (np.array([v for v in traces[name][k] if v is not None]) for k in ("lon", "lat"))
+            assert lon.size > 100
+            Y = tmsm.lonlat_to_xyz(lon, lat)
+            if function is not None:
+                assert np.abs(function(Y)).max() < tolerance
+            else:  # circles that hold half and nine tenths of a von Mises–Fisher density
+                angle = np.linalg.norm(Y - fit.params_.mean_direction, axis=1)
+                kappa = fit.params_.concentration
+                wanted = np.sqrt(2.0 * np.log([2.0, 10.0]) / kappa)
+                off = np.abs(angle[:, None] / wanted - 1.0).min(axis=1)
+                assert off.max() < tolerance
+        assert data["globe"]["layout"]["geo"]["projection"]["scale"] > 50
+        assert "40.0" in html_report({"park": fit}, title="t")
 
 
 def test_caps_and_models_without_a_mean():

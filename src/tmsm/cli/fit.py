@@ -37,13 +37,17 @@ def fit(
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", dir_okay=False)] = None,
 ) -> None:
     """Fit a model to points that were only seen inside a border."""
+    import numpy as np
+
     from tmsm.archive import FitRecord
     from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
+    from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import made_by, say, show_record
     from tmsm.points import read_points
     from tmsm.validation import check_option
 
     check_option(outside, ["raise", "drop"], "--outside")
+    check_outputs([points, Path(region)], {"--save": save, "--plot": plot, "--report": report})
     chosen = make_model(model, known or [])
     table = read_points(points, split_columns(columns), groups)
     border = read_region(region)
@@ -57,6 +61,12 @@ def fit(
         typer.echo(record.to_json(), nl=False)
     else:
         show_record(record)
+    copies = len(X) - len(np.unique(X, axis=0))
+    if labels is None and copies > 0.05 * len(X):
+        say(
+            f"{copies:,} of {len(X):,} points are exact copies of others: if they are no observations of their own, "
+            "the errors are too small. Drop them, or use --groups."
+        )
     if table.n_without:
         say(f"{table.n_without:,} rows of {points.name} have no coordinates and were left out.")
     if len(X) < len(table):
@@ -68,8 +78,7 @@ def fit(
         from tmsm.output import write_whole
 
         figure = estimator.plot(land=True).figure_
-        kind = plot.suffix.lstrip(".") or "png"
-        write_whole(plot, lambda path: figure.savefig(path, format=kind, dpi=150))
+        write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
         say(f"Picture: {plot}")
     if report is not None:
         from tmsm.estimators import NaiveMLE
@@ -116,7 +125,7 @@ def compare(
     from tmsm.validation import check_option
 
     check_option(outside, ["raise", "drop"], "--outside")
-    chosen = {name: make_model(name, []) for name in models.split(",")}
+    chosen = {name: make_model(name, [], "--models") for name in models.split(",")}
     table = read_points(points, split_columns(columns))
     border = read_region(region)
     X = table.X[rows_inside(table, border, outside)]

@@ -44,6 +44,8 @@ def read_region(text: str) -> Region:
     if kind in _SHAPES and rest and not Path(text).exists():
         return _shape(kind, rest)
     path = Path(text)
+    if path.is_dir():
+        raise InvalidInputError(f"{text!r} is a folder; give the file that holds the border.")
     if not path.is_file():
         raise InvalidInputError(
             f"There is no file {text!r}. Give a border as GeoJSON or any file that geopandas reads, "
@@ -68,12 +70,14 @@ def _shape(kind: str, rest: str) -> Region:
         )
     if kind == "box":
         return LonLatBox(*numbers)
+    if not 0.0 < numbers[2] < 180.0:
+        raise InvalidInputError(f"The radius of cap:{rest} must be between 0 and 180 degrees; got {numbers[2]:g}.")
     return Cap(lonlat_to_xyz(numbers[0], numbers[1]), float(np.radians(numbers[2])))
 
 
-def make_model(name: str, known: list[str]) -> Model:
+def make_model(name: str, known: list[str], option: str = "--model") -> Model:
     """A model with what is known of it, given as NAME=NUMBER."""
-    check_option(name, MODELS, "--model")
+    check_option(name, MODELS, option)
     values = {}
     for pair in known:
         key, _, text = pair.partition("=")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from tmsm.cli.options import ModelName
+from tmsm.arrays import FloatArray
 
 __all__ = ["region", "simulate"]
 
@@ -17,14 +18,14 @@ def region(
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", dir_okay=False)] = None,
 ) -> None:
     """Check a border and describe it: parts, vertices, area."""
-    import numpy as np
-
     from tmsm.cli.inputs import read_region
+    from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import say, show_facts
     from tmsm.coordinates import xyz_to_lonlat
     from tmsm.regions import SphericalPolygon
     from tmsm.regions.outlines import EARTH_RADIUS_KM
 
+    check_outputs([Path(border)], {"--plot": plot})
     found = read_region(border)
     rows = [("valid", "yes"), ("kind", type(found).__name__)]
     if isinstance(found, SphericalPolygon):
@@ -37,7 +38,7 @@ def region(
                 f"{found.area * EARTH_RADIUS_KM**2:,.0f} km² ({100 * found.area / (4 * np.pi):.3g} % of the sphere)",
             ),
             ("length of the border", f"{found.perimeter * EARTH_RADIUS_KM:,.0f} km"),
-            ("longitude", f"{lon.min():.4g}° to {lon.max():.4g}°"),
+            ("longitude", _covering_arc(lon)),
             ("latitude", f"{lat.min():.4g}° to {lat.max():.4g}°"),
         ]
     else:
@@ -48,7 +49,7 @@ def region(
         from tmsm.plots.region_display import draw_region
 
         figure = draw_region(found)
-        write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".") or "png", dpi=150))
+        write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
         say(f"Picture: {plot}")
 
 
@@ -57,7 +58,7 @@ def simulate(
     region: Annotated[str, typer.Option("--region", metavar="BORDER", help="Where they can be seen.")],
     mean: Annotated[str, typer.Option(metavar="LON,LAT", help="Mean direction, or axis, in degrees.")],
     concentration: Annotated[float, typer.Option(help="Concentration κ.")],
-    model: ModelName = "vmf",
+    model: Annotated[str, typer.Option(help="vmf, kent or watson.")] = "vmf",
     ovalness: Annotated[float, typer.Option(help="Kent: ovalness β.")] = 0.0,
     toward: Annotated[str | None, typer.Option(metavar="LON,LAT", help="Kent: where the major axis points.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
@@ -81,14 +82,23 @@ def simulate(
         say(f"{n:,} points: {out}")
 
 
-def _truth(model: str, mean: str, concentration: float, ovalness: float, toward: str | None):  # type: ignore[no-untyped-def]
-    import numpy as np
+def _covering_arc(lon: FloatArray) -> str:
+    """The shortest stretch of longitudes that holds all of them, from west to east."""
+    ordered = np.sort(lon)
+    gaps = np.diff(ordered, append=ordered[0] + 360.0)
+    widest = int(np.argmax(gaps))
+    west, east = ordered[(widest + 1) % ordered.size], ordered[widest]
+    return f"{west:.4g}° to {east:.4g}°" if gaps[widest] > 5.0 else "all round"
 
+
+def _truth(model: str, mean: str, concentration: float, ovalness: float, toward: str | None):  # type: ignore[no-untyped-def]
     from tmsm.errors import InvalidInputError
     from tmsm.models import Kent, VonMisesFisher, Watson
     from tmsm.validation import check_option
 
     check_option(model, ["vmf", "kent", "watson"], "--model")
+    if model != "kent" and (ovalness != 0.0 or toward is not None):
+        raise InvalidInputError(f"--ovalness and --toward are for --model kent, not for {model}.")
     direction = _direction(mean, "--mean")
     if model == "vmf":
         return VonMisesFisher(), {"mean_direction": direction, "concentration": concentration}

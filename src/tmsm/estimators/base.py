@@ -314,7 +314,7 @@ class Estimator(ABC):
         self,
         ax: Any = None,
         *,
-        view: str = "globe",
+        view: str | None = None,
         level: float = 0.95,
         density: bool = True,
         land: bool = False,
@@ -327,7 +327,8 @@ class Estimator(ABC):
         ax
             Matplotlib axes; new ones by default.
         view
-            On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin".
+            On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin"; by default a
+            globe for what is wide and a map for what is not.
         level
             Confidence level of the region round a mean direction.
         density

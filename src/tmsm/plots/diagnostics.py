@@ -9,6 +9,7 @@ import numpy as np
 
 from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.manifolds import Euclidean
 from tmsm.plots.style import COLOURS, POINTS, pyplot
 
 __all__ = ["DiagnosticsDisplay", "Histogram", "histograms"]
@@ -95,13 +96,16 @@ def histograms(fitted: Any, random_state: int = 0) -> list[Histogram]:
     except EstimationError as error:
         raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
     panels = []
+    # Angles are read in degrees.
+    flat = isinstance(region.manifold, Euclidean)
+    scale, unit = (1.0, "") if flat else (180.0 / np.pi, " (degrees)")
     if region.has_border:
-        both = [region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws)]
-        panels.append(_histogram("distance to the border", *both))
+        both = [scale * region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws)]
+        panels.append(_histogram(f"distance to the border{unit}", *both))
     centre = next((params[name] for name in ("mean_direction", "mean", "axis") if name in params), None)
     if centre is not None:
-        both = [_from_centre(rows, np.asarray(centre), "mean" in params) for rows in (X, draws)]
-        panels.append(_histogram("distance to the centre", *both))
+        both = [scale * _from_centre(rows, np.asarray(centre), flat) for rows in (X, draws)]
+        panels.append(_histogram(f"distance to the centre{unit}", *both))
     if not panels:
         raise InvalidInputError("This fit has neither a border nor a centre to measure distances from.")
     return panels
@@ -110,7 +114,7 @@ def histograms(fitted: Any, random_state: int = 0) -> list[Histogram]:
 def _from_centre(X: FloatArray, centre: FloatArray, flat: bool) -> FloatArray:
     if flat:
         return np.asarray(np.linalg.norm(X - centre, axis=1))
-    return np.asarray(np.arccos(np.clip(X @ centre, -1.0, 1.0)))
+    return np.asarray(2.0 * np.arcsin(np.clip(0.5 * np.linalg.norm(X - centre, axis=1), 0.0, 1.0)))
 
 
 def _histogram(title: str, observed: FloatArray, draws: FloatArray) -> Histogram:

@@ -8,7 +8,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from tmsm.arrays import FloatArray
-from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Euclidean, Sphere
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
@@ -16,12 +16,13 @@ from tmsm.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, new_axes
 from tmsm.plots.views import Globe, LonLatMap, Plane, ProjectedMap, View
 from tmsm.regions.base import Region
 
-__all__ = ["FitDisplay", "mass_levels"]
+__all__ = ["FitDisplay", "draw_border", "mass_levels", "view_of"]
 
 SHARES = (0.9, 0.5)
 _MAX_POINTS = 20_000
 _DRAWS = 20_000
 _GRID = 300
+_NARROW = float(np.cos(np.radians(25.0)))  # what lies closer together than this needs no globe
 
 
 @final
@@ -72,7 +73,7 @@ class FitDisplay:
         self,
         ax: Any = None,
         *,
-        view: str = "globe",
+        view: str | None = None,
         level: float = 0.95,
         density: bool = True,
         land: bool = False,
@@ -85,7 +86,8 @@ class FitDisplay:
         ax
             Matplotlib axes; new ones by default.
         view
-            On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin".
+            On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin"; by default a
+            globe for what is wide and a map for what is not.
         level
             Confidence level of the regions round mean directions.
         density
@@ -105,7 +107,7 @@ class FitDisplay:
         X = found[0].kept.sample()
         ellipses = {label: _ellipse(fit, level) for label, fit in self.fits.items()}
         centres = [centre for one in found if (centre := _centre(one.params)) is not None]
-        self.view_ = _view(view, region, X, centres, [e for e in ellipses.values() if e is not None])
+        self.view_ = view_of(view, region, X, centres, [e for e in ellipses.values() if e is not None])
         self.ax_ = new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure
         self.view_.prepare(self.ax_)
@@ -216,13 +218,21 @@ def _ellipse(fit: Any, level: float) -> FloatArray | None:
     return ellipse
 
 
-def _view(view: str, region: Region, X: FloatArray, centres: list[FloatArray], ellipses: list[FloatArray]) -> View:
+def view_of(
+    view: str | None, region: Region, X: FloatArray, centres: list[FloatArray], ellipses: list[FloatArray]
+) -> View:
+    """The view that is asked for, or that suits what is to be seen."""
     manifold = region.manifold
+    if view is not None and not isinstance(view, str):
+        raise InvalidTypeError(f"view must be 'globe', 'map' or a projection of pyproj; got {type(view).__name__}.")
     everything = np.vstack([X, *centres, *ellipses])
     if manifold == Sphere(2):
+        middle = X.mean(axis=0) + sum(centres, np.zeros(3)) / max(len(centres), 1)
+        middle = middle / np.linalg.norm(middle) if np.linalg.norm(middle) > 1e-6 else X[0]
+        if view is None:
+            view = "globe" if float((everything @ middle).min()) < _NARROW else "map"
         if view == "globe":
-            middle = X.mean(axis=0) + sum(centres, np.zeros(3)) / max(len(centres), 1)
-            return Globe(middle if np.linalg.norm(middle) > 1e-6 else X[0])
+            return Globe(middle)
         return LonLatMap.around(everything) if view == "map" else ProjectedMap(view, everything)
     if manifold == Euclidean(2):
         return Plane.around(everything)

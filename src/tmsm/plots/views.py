@@ -102,7 +102,7 @@ class LonLatMap(View):
         lon, lat = xyz_to_lonlat(X)
         middle = float(xyz_to_lonlat(_mean(X))[0])
         east_of = np.remainder(lon - middle + 180.0, 360.0) - 180.0
-        room_x, room_y = (max(2.0, 0.12 * float(np.ptp(v))) for v in (east_of, lat))
+        room_x, room_y = (max(1e-3, 0.15 * float(np.ptp(v))) for v in (east_of, lat))
         west, east = middle + float(east_of.min()) - room_x, middle + float(east_of.max()) + room_x
         if east - west > 360.0:
             west, east = middle - 180.0, middle + 180.0

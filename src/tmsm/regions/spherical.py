@@ -103,6 +103,15 @@ class Cap(SmoothBorder, Region):
     def reach(self) -> float:
         return self.radius
 
+    @property
+    def border_curves(self) -> list[FloatArray] | None:
+        if self.center.size != 3:
+            return None
+        across = np.linalg.svd(self.center[None, :])[2][1:]
+        turn = np.linspace(0.0, 2.0 * np.pi, 360, endpoint=False)
+        circle = np.cos(turn)[:, None] * across[0] + np.sin(turn)[:, None] * across[1]
+        return [np.cos(self.radius) * self.center + np.sin(self.radius) * circle]
+
     def __invert__(self) -> Region:
         return Cap(-self.center, np.pi - self.radius)
 

@@ -23,7 +23,8 @@ __all__ = ["MAX_POINTS", "globe_data", "region_of"]
 MAX_POINTS = 4000
 _SYMBOLS = ("circle", "x", "diamond", "triangle-up", "square", "cross")
 _GRID = 181
-_DRAWS = 40_000
+_DRAWS = 20_000
+_CLOSEST = 1000.0  # a region of some kilometres
 
 
 def region_of(fits: Mapping[str, Estimator]) -> Region:
@@ -42,7 +43,7 @@ def globe_data(fits: Mapping[str, Estimator]) -> tuple[list[dict[str, Any]], dic
     traces = [
         _lines(load_land().rings, "land", "#A8A29A", 0.7, legend=False),
         _markers(shown, "points", POINTS, 4, 0.55),
-        _lines(_border(region), "border", BORDER, 1.4),
+        _lines(_border(region, X), "border", BORDER, 1.4),
     ]
     density = _density_lines(first)
     if density:
@@ -72,8 +73,8 @@ def _layout(middle: FloatArray, everything: FloatArray) -> dict[str, Any]:
     middle = middle / np.linalg.norm(middle)
     lon, lat = xyz_to_lonlat(middle)
     # So near that nearly everything can be seen.
-    angle = float(np.quantile(np.arccos(np.clip(everything @ middle, -1.0, 1.0)), 0.99))
-    scale = float(np.clip(0.8 / np.sin(min(angle, 0.5 * np.pi)), 1.0, 20.0))
+    angle = float(np.quantile(_angles(everything, middle), 0.99))
+    scale = float(np.clip(0.8 / np.sin(min(angle, 0.5 * np.pi)), 1.0, _CLOSEST))
     grid = {"showgrid": True, "gridcolor": "#D8DEE6", "gridwidth": 0.6}
     return {
         "geo": {
@@ -96,10 +97,10 @@ def _markers(X: FloatArray, name: str, colour: str, size: float, opacity: float)
         "type": "scattergeo",
         "mode": "markers",
         "name": name,
-        "lon": np.round(lon, 4).tolist(),
-        "lat": np.round(lat, 4).tolist(),
+        "lon": np.round(lon, 5).tolist(),
+        "lat": np.round(lat, 5).tolist(),
         "marker": {"color": colour, "size": size, "opacity": opacity},
-        "hovertemplate": "%{lat:.2f}°, %{lon:.2f}°<extra></extra>",
+        "hovertemplate": "%{lat:.3f}°, %{lon:.3f}°<extra></extra>",
     }
 
 
@@ -110,8 +111,8 @@ def _lines(
     lat: list[float | None] = []
     for curve in curves:
         both = xyz_to_lonlat(np.vstack([curve, curve[:1]]) if closed else curve)
-        lon += [*np.round(both[0], 3).tolist(), None]
-        lat += [*np.round(both[1], 3).tolist(), None]
+        lon += [*np.round(both[0], 5).tolist(), None]
+        lat += [*np.round(both[1], 5).tolist(), None]
     return {
         "type": "scattergeo",
         "mode": "lines",
@@ -124,46 +125,73 @@ def _lines(
     }
 
 
-def _border(region: Region) -> list[FloatArray]:
-    """The border's own curves, or those where its distance is zero."""
+def _border(region: Region, X: FloatArray) -> list[FloatArray]:
+    """The border's own curves, or those where its distance is zero round the points."""
     if not region.has_border:
         return []
     curves = region.border_curves
     if curves is not None:
         return curves
-    middle = np.random.default_rng(0).standard_normal((_DRAWS, 3))
-    middle /= np.linalg.norm(middle, axis=1, keepdims=True)
-    d = region.signed_distance(np.asfortranarray(middle))[0]
-    centre = middle[np.argmax(d)]
-    return _contours(lambda X: region.signed_distance(np.asfortranarray(X))[0], centre, [0.0])
+
+    def distance(Y: FloatArray) -> FloatArray:
+        return region.signed_distance(np.asfortranarray(Y))[0]
+
+    centre = _unit(X.mean(axis=0), X[0])
+    reach = 2.0 * _angles(X, centre).max()
+    # Wide enough that all of the rim is outside.
+    while reach < np.pi and (distance(_from_plane(*_rim(reach), _frame(centre))) > 0.0).any():
+        reach *= 2.0
+    return _contours(distance, centre, [0.0], min(reach, np.pi))
 
 
 def _density_lines(one: Any) -> list[FloatArray]:
     levels = mass_levels(one.model, one.params, one.theta)
     if levels is None:
         return []
-    centre = next(
-        (one.params[name] for name in ("mean_direction", "axis") if name in one.params), np.array([0, 0, 1.0])
-    )
-    return _contours(lambda X: one.model.log_kernel(X, one.theta), np.asarray(centre), levels)
+    draws = one.model.draw(_DRAWS, np.random.default_rng(0), **one.params)
+    dense = draws[one.model.log_kernel(draws, one.theta) >= levels[0]]
+    given = next((one.params[name] for name in ("mean_direction", "axis") if name in one.params), None)
+    centre = _unit(dense.mean(axis=0), dense[0]) if given is None else np.asarray(given)
+    reach = min(1.2 * _angles(dense, centre).max(), np.pi)
+    return _contours(lambda X: one.model.log_kernel(X, one.theta), centre, levels, reach)
 
 
-def _contours(function: Any, centre: FloatArray, levels: Sequence[float]) -> list[FloatArray]:
-    """Curves on the sphere where a function has some values, by the plane of angle and direction from a centre."""
+def _contours(function: Any, centre: FloatArray, levels: Sequence[float], reach: float) -> list[FloatArray]:
+    """Curves on the sphere where a function has some values, in the plane of angle and direction from a centre."""
     try:
         import contourpy
     except ImportError:
         raise MissingDependencyError("Reports need contourpy and plotly: pip install 'tmsm[report]'.") from None
-    frame = np.linalg.svd(centre[None, :])[2]
-    frame[0] = centre
-    half = np.linspace(-np.pi, np.pi, _GRID)
+    frame = _frame(centre)
+    half = np.linspace(-reach, reach, _GRID)
     u, v = (c.ravel() for c in np.meshgrid(half, half))
-    angle = np.hypot(u, v)
-    values = np.full(angle.shape, np.nan)
-    seen = angle < np.pi * 0.999
+    values = np.full(u.shape, np.nan)
+    seen = np.hypot(u, v) < np.pi * 0.999
     values[seen] = function(_from_plane(u[seen], v[seen], frame))
     lines: Any = contourpy.contour_generator(half, half, np.ma.masked_invalid(values.reshape(_GRID, _GRID)))
     return [_from_plane(line[:, 0], line[:, 1], frame) for level in levels for line in lines.lines(level)]
+
+
+def _unit(vector: FloatArray, otherwise: FloatArray) -> FloatArray:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 1e-9 else np.asarray(otherwise)
+
+
+def _angles(X: FloatArray, centre: FloatArray) -> FloatArray:
+    """Angles to a centre, exact for small ones, too."""
+    return np.asarray(2.0 * np.arcsin(np.clip(0.5 * np.linalg.norm(X - centre, axis=1), 0.0, 1.0)))
+
+
+def _frame(centre: FloatArray) -> FloatArray:
+    """The centre and two directions across, as rows."""
+    frame: FloatArray = np.linalg.svd(centre[None, :])[2]
+    frame[0] = centre
+    return frame
+
+
+def _rim(reach: float) -> tuple[FloatArray, FloatArray]:
+    turn = np.linspace(0.0, 2.0 * np.pi, 90, endpoint=False)
+    return reach * np.cos(turn), reach * np.sin(turn)
 
 
 def _from_plane(u: FloatArray, v: FloatArray, frame: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from tmsm.estimators.base import Estimator
 from tmsm.plots.diagnostics import histograms
 from tmsm.plots.style import COLOURS, POINTS
 from tmsm.report.globe import globe_data
-from tmsm.report.words import findings, place
+from tmsm.report.words import described, findings, place
 
 __all__ = ["html_report"]
 
@@ -67,18 +67,24 @@ def _headline(fit: Estimator) -> str:
     params = fit.params_
     if "mean_direction" not in params:
         return escape(fit._fitted.title)
-    text = f"The centre lies at <strong>{escape(place(params['mean_direction']))}</strong>"
-    if fit._fitted.covariance is not None:
-        text += f", give or take {np.degrees(fit.std_errors_['mean_direction']):.2g}° (standard error)"
+    error = fit.std_errors_["mean_direction"] if fit._fitted.covariance is not None else None
+    text = f"The centre lies at <strong>{escape(place(params['mean_direction'], error))}</strong>"
+    if error is not None:
+        text += f", give or take {np.degrees(error):.2g}° (standard error)"
     if "concentration" in params:
-        text += f"; concentration {params['concentration']:.4g}"
-        if fit._fitted.covariance is not None and (error := fit.std_errors_["concentration"]) > 0.0:
-            text += f" ± {error:.2g}"
+        text += f"; concentration {_number(params['concentration'])}"
+        if error is not None and (spread := fit.std_errors_["concentration"]) > 0.0:
+            text += f" ± {_number(spread, 2)}"
     return text + "."
 
 
+def _number(value: float, digits: int = 4) -> str:
+    """Some digits, and no exponent before millions."""
+    return f"{value:,.0f}" if 10.0**digits <= abs(value) < 1e7 else f"{value:.{digits}g}"
+
+
 def _estimates(label: str, fit: Estimator) -> str:
-    heading = f"<h3>{escape(label[:1].upper() + label[1:])}: {escape(fit._fitted.title)}</h3>"
+    heading = f"<h3>{escape(label[:1].upper() + label[1:])} ({escape(described(fit))})</h3>"
     return heading + _table(fit.estimate_rows())
 
 

@@ -15,8 +15,20 @@ from tmsm.estimators.summary import readable_p
 from tmsm.regions.outlines import EARTH_RADIUS_KM
 from tmsm.report.globe import region_of
 
-__all__ = ["Finding", "findings", "place"]
+__all__ = ["Finding", "described", "findings", "place"]
 
+_MODELS = {
+    "VonMisesFisher": "von Mises–Fisher (a round cluster)",
+    "Kent": "Kent (an oval)",
+    "FisherBingham": "Fisher–Bingham",
+    "Bingham": "Bingham (axes)",
+    "Watson": "Watson (axes round one axis)",
+}
+_METHODS = {
+    "ScoreMatching": "score matching",
+    "TruncatedMLE": "exact likelihood inside the border",
+    "NaiveMLE": "likelihood without the border",
+}
 _MOSTLY = 0.5
 _DOUBT, _CONTRADICTION = 0.05, 0.01
 _FEW_ROWS = 100
@@ -30,10 +42,27 @@ class Finding:
     text: str
 
 
-def place(direction: Any) -> str:
-    """A direction as a place on a map."""
+def place(direction: Any, error: float | None = None) -> str:
+    """A direction as a place on a map, to the digits that an error in radians leaves."""
     lon, lat = (float(angle) for angle in xyz_to_lonlat(np.asarray(direction)))
-    return f"{abs(lat):.1f}° {'N' if lat >= 0 else 'S'}, {abs(lon):.1f}° {'E' if lon >= 0 else 'W'}"
+    digits = 1
+    if error is not None and error > 0.0:
+        digits = int(np.clip(1 - np.floor(np.log10(np.degrees(error))), 1, 5))
+    east, north = "E" if lon >= 0 else "W", "N" if lat >= 0 else "S"
+    return f"{abs(lat):.{digits}f}° {north}, {abs(lon):.{digits}f}° {east}"
+
+
+def described(fit: Estimator) -> str:
+    """A fit's method and model in words."""
+    model = fit.model
+    known = [f"{name} {value:g} known" for name in ("concentration", "ovalness") if (value := _known(model, name))]
+    name = _MODELS.get(type(model).__name__, type(model).__name__)
+    return ", ".join([_METHODS.get(type(fit).__name__, type(fit).__name__), name, *known])
+
+
+def _known(model: Any, name: str) -> float | None:
+    value = vars(model).get(name)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def findings(fits: Mapping[str, Estimator]) -> list[Finding]:
@@ -79,7 +108,7 @@ def _centre(fits: Mapping[str, Estimator]) -> list[Finding]:
 
 def _goodness(fit: Estimator) -> list[Finding]:
     goodness = fit.goodness_of_fit_
-    name = type(fit.model).__name__
+    name = _MODELS.get(type(fit.model).__name__, type(fit.model).__name__).split(" (")[0]
     if goodness is None:
         return [Finding("note", "There are too few points to test whether the model fits.")]
     p = readable_p(goodness.p_value)
