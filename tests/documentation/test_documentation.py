@@ -37,9 +37,12 @@ def test_links_between_pages_exist(page):
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
-def test_examples_run(example, capsys):
+def test_examples_run(example, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.argv", [str(example), str(tmp_path / "picture.png")])
+    monkeypatch.setenv("MPLBACKEND", "Agg")
     runpy.run_path(str(example), run_name="__main__")
     assert "ScoreMatching" in capsys.readouterr().out
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_gallery_shows_the_examples_as_they_are():
