@@ -7,6 +7,7 @@ import json
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
@@ -58,7 +59,7 @@ class PointFile:
     def __len__(self) -> int:
         return self.longitude.size
 
-    @property
+    @cached_property
     def X(self) -> FloatArray:
         """Unit vectors, shape (n, 3)."""
         return lonlat_to_xyz(self.longitude, self.latitude)
@@ -251,14 +252,23 @@ def _from_geojson(path: Path, groups: str | None) -> PointFile:
         loaded = json.loads(path.read_text(encoding="utf-8-sig"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InvalidInputError(f"{path.name} is not JSON: {error}.") from None
+    try:
+        return _points_of_geojson(path, loaded, groups)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"{path.name} is JSON, but no GeoJSON of points.") from None
+
+
+def _points_of_geojson(path: Path, loaded: Any, groups: str | None) -> PointFile:
     lon, lat, labels, without = [], [], [], 0
-    features = loaded.get("features", [loaded]) if isinstance(loaded, dict) else []
+    features = loaded.get("features", [loaded])
     for feature in features:
-        geometry = feature.get("geometry", feature) if isinstance(feature, dict) else None
-        kind = geometry.get("type") if isinstance(geometry, dict) else None
-        if geometry is None or kind is None:
+        geometry = feature.get("geometry", feature)
+        if geometry is None:
             without += 1
             continue
+        kind = geometry["type"]
         if kind not in ("Point", "MultiPoint"):
             raise InvalidInputError(f"{path.name} holds a {kind}; points are wanted. A border goes to --region.")
         places = [geometry["coordinates"]] if kind == "Point" else geometry["coordinates"]

@@ -97,7 +97,7 @@ class Rows:
         if not self.region.has_border:
             return np.ones(len(self._X), dtype=bool)
         starts = range(0, len(self._X), _SAMPLE_ROWS)
-        pieces = [self._read(slice(start, start + _SAMPLE_ROWS)) for start in starts]
+        pieces = (self._read(slice(start, start + _SAMPLE_ROWS)) for start in starts)
         return np.concatenate([self.region.signed_distance(piece)[0] > 0.0 for piece in pieces])
 
     def relative_weights(self) -> FloatArray:

@@ -289,6 +289,18 @@ BAD = {
     "model": (["fit", "good.csv", "--region", "usa", "--model", "normal"], "--model='normal' is not an option"),
     "method": (["fit", "good.csv", "--region", "usa", "--method", "best"], "--method='best' is not an option"),
     "weight": (["fit", "good.csv", "--region", "usa", "--weight", "heavy"], "'heavy'"),
+    "weight of a likelihood": (
+        ["fit", "good.csv", "--region", "usa", "--method", "mle", "--weight", "geodesic"],
+        "--weight is for score matching, not for --method mle",
+    ),
+    "JSON of something else": (
+        ["fit", "newer.json", "--region", "usa"],
+        "newer.json is JSON, but no GeoJSON of points",
+    ),
+    "GeoJSON without numbers": (
+        ["fit", "odd.geojson", "--region", "usa"],
+        "odd.geojson is JSON, but no GeoJSON of points",
+    ),
     "known": (["fit", "good.csv", "--region", "usa", "--known", "mean=3"], "--known mean is not for the model vmf"),
     "known text": (["fit", "good.csv", "--region", "usa", "--known", "concentration"], "must be NAME=NUMBER"),
     "outside": (["fit", "good.csv", "--region", "usa", "--outside", "keep"], "--outside='keep' is not an option"),
@@ -330,6 +342,7 @@ def bad_folder(tmp_path_factory):
         "broken.parquet": "no parquet",
         "point.geojson": '{"type": "Point", "coordinates": [1, 2]}',
         "polygon.geojson": json.dumps(BORDER),
+        "odd.geojson": '{"features": [{"geometry": {"type": "Point", "coordinates": ["east", null]}}]}',
         "newer.json": '{"format": "tmsm fit", "version": 99}',
         "damaged.json": '{"format": "tmsm fit", "version": 1}',
     }

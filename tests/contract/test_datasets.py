@@ -122,7 +122,8 @@ def test_the_compact_table_of_storm_events():
 def test_hurdat2(tmp_path):
     path = tmp_path / "hurdat2-1851-2011-050112.txt"
     path.write_text("\ufeff" + HURDAT2)  # with a byte-order mark, as some editors leave
-    fixes = datasets.read_hurdat2(path)
+    (tmp_path / "hurdat2-nepac-1949-2011-050112.txt").write_text(HURDAT2.replace("AL", "EP"))
+    fixes = datasets.read_hurdat2(tmp_path)
     assert fixes.storm.tolist() == ["AL092011", "AL092011", "AL102011"]
     assert fixes.longitude.tolist() == [-59.0, -60.6, 30.1]
     assert fixes.latitude.tolist() == [15.0, 16.0, -12.3]

@@ -89,7 +89,8 @@ def test_regions_without_curves_and_flat_ones():
 
 
 def test_contours_hold_their_share_of_the_mass():
-    levels = mass_levels(MODEL, FIT.params_, FIT.natural_params_)
+    levels, dense = mass_levels(MODEL, FIT.params_, FIT.natural_params_)
+    assert (MODEL.log_kernel(dense, FIT.natural_params_) >= levels[0]).all()
     draws = MODEL.sample(50_000, random_state=5, **FIT.params_)
     values = MODEL.log_kernel(draws, FIT.natural_params_)
     assert (values > levels[0] + 0.0).mean() == pytest.approx(0.9, abs=0.01)
@@ -127,7 +128,14 @@ def test_a_region_alone():
         draw_region(tmsm.Box([0.0], [1.0]))
 
 
+def test_a_density_beside_the_picture_leaves_no_trace():
+    far = tmsm.ScoreMatching(tmsm.VonMisesFisher(1e6), COAST, "saturating").fit(X)  # a dot of a density
+    far.plot(view="globe").figure_.canvas.draw()
+
+
 def test_what_cannot_be_drawn():
+    with pytest.raises(TypeError, match="view must be 'globe', 'map' or a projection"):
+        FIT.plot(view=3)
     with pytest.raises(ValueError, match="neither 'globe' nor 'map' nor a projection that pyproj knows"):
         FIT.plot(view="mercator please")
     with pytest.raises(ValueError, match="no estimate yet"):

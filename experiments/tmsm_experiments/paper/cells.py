@@ -110,7 +110,7 @@ def _computed(cells: Sequence[Cell], jobs: int) -> Iterator[tuple[str, Rows]]:
 
 @contextmanager
 def progress(description: str, total: int, done: int = 0):
-    """A bar with the time left on a terminal's standard error; elsewhere a line at the start and one at the end."""
+    """A bar with the time left on a terminal's standard error; elsewhere a line at the start."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -1,14 +1,18 @@
 """The figure that explains the projected distance: drop a coordinate, measure in the plane that is left."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import tmsm
 from tmsm_experiments.paper import drawing
+from tmsm_experiments.paper.cells import Store, run_cells
 from tmsm_experiments.paper.settings import HEMISPHERE, TRUE_MEAN, VMF_UNKNOWN
 
 ROWS = 500
+SIZE = 1000
+BATCH = 32
 ARROWS = 14
 DROPPED = (0, 2)
 _NAMES = ("x₁", "x₂", "x₃")
@@ -21,20 +25,41 @@ def sample(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, HEMISPHERE.contains(X)
 
 
-def compare(trials: int, seed: int, n: int = 1000) -> list[dict[str, object]]:
+@dataclass(frozen=True)
+class Cell:
+    """Some trials with every coordinate dropped in turn."""
+
+    first: int
+    last: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"projection/seed{self.seed}-trials{self.first}-{self.last}"
+
+    def compute(self) -> list[dict[str, str]]:
+        rows = []
+        for trial in range(self.first, self.last):
+            X = VMF_UNKNOWN.sample(SIZE, self.seed, trial)
+            for axis, name in enumerate(_NAMES):
+                weight = tmsm.Projected(axis)
+                fit = tmsm.ScoreMatching(VMF_UNKNOWN.model, HEMISPHERE, weight, standard_errors=False).fit(X)
+                degrees = np.degrees(np.arccos(min(float(fit.params_.mean_direction @ TRUE_MEAN), 1.0)))
+                rows.append({"dropped": name, "degrees": repr(float(degrees))})
+        return rows
+
+
+def compare(store: Store, trials: int, jobs: int, seed: int) -> list[dict[str, object]]:
     """What the choice of the dropped coordinate costs: mean error of the direction for each."""
+    cells = [Cell(first, min(first + BATCH, trials), seed) for first in range(0, trials, BATCH)]
+    found = run_cells(cells, store, jobs, "Projection")
     rows = []
-    for axis in range(3):
-        errors = []
-        for trial in range(trials):
-            X = VMF_UNKNOWN.sample(n, seed, trial)
-            weight = tmsm.Projected(axis)
-            fit = tmsm.ScoreMatching(VMF_UNKNOWN.model, HEMISPHERE, weight, standard_errors=False).fit(X)
-            errors.append(np.degrees(np.arccos(min(float(fit.params_.mean_direction @ TRUE_MEAN), 1.0))))
+    for name in _NAMES:
+        errors = [float(row["degrees"]) for cell in cells for row in found[cell.name] if row["dropped"] == name]
         rows.append(
             {
-                "dropped": _NAMES[axis],
-                "n": n,
+                "dropped": name,
+                "n": SIZE,
                 "trials": trials,
                 "degrees_off": float(np.mean(errors)),
                 "error_of_mean": float(np.std(errors, ddof=1) / np.sqrt(trials)),

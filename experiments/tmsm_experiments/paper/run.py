@@ -51,7 +51,7 @@ def run_accuracy(request: Request) -> None:
 
 def run_projection(request: Request) -> None:
     trials = min(request.trials, PROJECTION_TRIALS)
-    request.table("projection", projection.compare(trials, request.seed))
+    request.table("projection", projection.compare(request.store, trials, request.jobs, request.seed))
     projection.draw(request.seed, request.results.figures)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import typer
 
 from tmsm.arrays import FloatArray
-from tmsm.regions.outlines import EARTH_RADIUS_KM
 
 __all__ = ["demo"]
 
@@ -34,7 +33,7 @@ def demo(
     from tmsm.output import write_text, write_whole
     from tmsm.plots import FitDisplay
     from tmsm.report import html_report
-    from tmsm.report.words import place
+    from tmsm.report.words import kilometres, place
 
     storms, border = load_atlantic_storms(), load_border("usa")
     seen = storms[border.contains(storms.X)]
@@ -54,13 +53,13 @@ def demo(
         fit.fit(seen.X, groups=seen.storm)
 
     truth, origin = (_unit(table.X.mean(axis=0)) for table in (storms, storms.origins()))
-    rows = [("", "centre", "± degrees", "km to the mean of all", "km to the mean origin")]
+    rows = [("", "centre", "± degrees", "to the mean of all", "to the mean origin")]
     for label, fit in fits.items():
         mean = fit.params_.mean_direction
         error = f"{np.degrees(fit.std_errors_.mean_direction):.1f}"
-        rows.append((label, place(mean), error, _kilometres(mean, truth), _kilometres(mean, origin)))
-    rows.append(("truth: mean of all positions", place(truth), "", "0", _kilometres(truth, origin)))
-    rows.append(("truth: mean of the origins", place(origin), "", _kilometres(origin, truth), "0"))
+        rows.append((label, place(mean), error, kilometres(mean, truth), kilometres(mean, origin)))
+    rows.append(("truth: mean of all positions", place(truth), "", "", kilometres(truth, origin)))
+    rows.append(("truth: mean of the origins", place(origin), "", kilometres(origin, truth), ""))
     show_table("Von Mises–Fisher, errors with storms as groups", rows)
 
     first = next(iter(fits.values()))
@@ -82,7 +81,3 @@ def demo(
 
 def _unit(vector: FloatArray) -> FloatArray:
     return vector / np.linalg.norm(vector)
-
-
-def _kilometres(a: FloatArray, b: FloatArray) -> str:
-    return f"{EARTH_RADIUS_KM * float(np.arccos(np.clip(a @ b, -1.0, 1.0))):,.0f}"

@@ -54,14 +54,14 @@ def fit(
     inside = rows_inside(table, border, outside)
     X = table.X[inside]
     labels = None if table.groups is None else table.groups[inside]
-    estimator = make_estimator(method, chosen, border, weight, "raise")
+    estimator = make_estimator(method, chosen, border, weight)
     estimator.fit(X, groups=labels)
     record = FitRecord.of(estimator, made_by())
     if json:
         typer.echo(record.to_json(), nl=False)
     else:
         show_record(record)
-    copies = len(X) - len(np.unique(X, axis=0))
+    copies = len(X) - np.unique(table.longitude[inside] + 1j * table.latitude[inside]).size
     if labels is None and copies > 0.05 * len(X):
         say(
             f"{copies:,} of {len(X):,} points are exact copies of others: if they are no observations of their own, "
@@ -132,7 +132,7 @@ def compare(
     fits = []
     for name, model in chosen.items():
         try:
-            fits.append(make_estimator("score", model, border, weight, "raise").fit(X))
+            fits.append(make_estimator("score", model, border, weight).fit(X))
         except EstimationError as error:
             say(f"{name}: {error}")
     if not fits:

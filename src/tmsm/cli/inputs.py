@@ -95,15 +95,14 @@ def make_model(name: str, known: list[str], option: str = "--model") -> Model:
     return MODELS[name](**values)
 
 
-def make_estimator(method: str, model: Model, region: Region, weight: str, outside: str) -> Estimator:
+def make_estimator(method: str, model: Model, region: Region, weight: str) -> Estimator:
     """The estimator that a method's name stands for."""
     check_option(method, METHODS, "--method")
-    if method == "naive":
-        return NaiveMLE(model)
-    if method == "mle":
-        return TruncatedMLE(model, region, outside=outside)  # type: ignore[arg-type]
-    refine: Any = "mle" if method == "refined" else None
-    return ScoreMatching(model, region, weight, outside=outside, refine=refine)  # type: ignore[arg-type]
+    if method in ("naive", "mle"):
+        if weight != "auto":
+            raise InvalidInputError(f"--weight is for score matching, not for --method {method}.")
+        return NaiveMLE(model) if method == "naive" else TruncatedMLE(model, region)
+    return ScoreMatching(model, region, weight, refine="mle" if method == "refined" else None)
 
 
 def rows_inside(points: PointFile, region: Region, outside: str) -> Any:

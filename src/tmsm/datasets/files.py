@@ -16,25 +16,29 @@ __all__ = ["as_degrees", "find_files", "open_text", "read_columns"]
 _SUFFIXES = (".csv", ".csv.gz", ".txt", ".txt.gz")
 
 
-def find_files(source: Any, pattern: str, what: str) -> list[Path]:
-    """The files that are meant: a file, several, or those in a folder whose name holds ``pattern`` (any case)."""
+def find_files(source: Any, pattern: str, what: str, without: str | None = None) -> list[Path]:
+    """The files that are meant: a file, several, or those in a folder whose name holds ``pattern`` (any case).
+
+    Of a folder, names that hold ``without`` are left out.
+    """
     if isinstance(source, str | Path):
         path = Path(source)
         if not path.exists():
             raise InvalidInputError(f"There is no file or folder {str(path)!r}.")
         if not path.is_dir():
             return [path]
+        names = {file: file.name.lower().replace("_", "").replace("-", "") for file in sorted(path.iterdir())}
         found = [
             file
-            for file in sorted(path.iterdir())
-            if file.name.lower().endswith(_SUFFIXES) and pattern in file.name.lower().replace("_", "").replace("-", "")
+            for file, name in names.items()
+            if name.endswith(_SUFFIXES) and pattern in name and (without is None or without not in name)
         ]
         if not found:
             raise InvalidInputError(f"The folder {str(path)!r} holds no {what}.")
         return found
     if not isinstance(source, Iterable):
         raise InvalidTypeError(f"Give a file, a folder or several files; got {type(source).__name__}.")
-    return [file for one in source for file in find_files(one, pattern, what)]
+    return [file for one in source for file in find_files(one, pattern, what, without)]
 
 
 def open_text(path: Path) -> TextIO:

@@ -24,8 +24,8 @@ def read_hurdat2(source: Any) -> StormFixes:
     Parameters
     ----------
     source
-        The text file as the National Hurricane Center publishes it, or a folder that holds one.  A CSV
-        with the columns id, datetime, lat and lon is taken as well.
+        The text file as the National Hurricane Center publishes it, or a folder that holds one; of a folder
+        that of the Pacific is left out.  A CSV with the columns id, datetime, lat and lon is taken as well.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def read_hurdat2(source: Any) -> StormFixes:
     >>> float(fixes.longitude[0]), str(fixes.time[0])
     (-59.0, '2011-08-21T00:00:00')
     """
-    paths = find_files(source, "hurdat2", "HURDAT2 file (hurdat2-1851-….txt)")
+    paths = find_files(source, "hurdat2", "HURDAT2 file of the Atlantic (hurdat2-1851-….txt)", without="nepac")
     fixes = [fix for path in paths for fix in _fixes(path)]
     if not fixes:
         raise InvalidInputError(f"{paths[0].name} holds no storm.")

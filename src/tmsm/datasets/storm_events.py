@@ -86,6 +86,11 @@ class _Collected:
 
     def add(self, path: Path) -> None:
         kind = ""
+        adders = {
+            "details": self._add_details,
+            "locations": self._add_locations,
+            "fatalities": self._add_fatalities,
+        }
 
         def choose(header: set[str]) -> list[str]:
             nonlocal kind
@@ -95,7 +100,7 @@ class _Collected:
         for line, values in read_columns(path, choose):
             where = f"{path.name}, line {line}"
             event = _whole(values[0], f"{where}: EVENT_ID")
-            getattr(self, f"_add_{kind}")(event, values[1:], where)
+            adders[kind](event, values[1:], where)
 
     def _add_details(self, event: int, values: list[str], where: str) -> None:
         year, kind, direct, indirect, latitude, longitude = values

@@ -310,40 +310,24 @@ class Estimator(ABC):
             raise InvalidInputError(f"This model has no mean direction; its parameters are {list(fit.params)}.")
         return direction_ellipse(fit.model, fit.theta, self._covariance, fit.embedding_dim, "mean_direction", level)
 
-    def plot(
-        self,
-        ax: Any = None,
-        *,
-        view: str | None = None,
-        level: float = 0.95,
-        density: bool = True,
-        land: bool = False,
-        label: str | None = None,
-    ) -> FitDisplay:
+    def plot(self, ax: Any = None, *, label: str | None = None, **options: Any) -> FitDisplay:
         """Draw the rows, the border, the estimate with its confidence region, and the fitted density.
 
         Parameters
         ----------
         ax
             Matplotlib axes; new ones by default.
-        view
-            On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin"; by default a
-            globe for what is wide and a map for what is not.
-        level
-            Confidence level of the region round a mean direction.
-        density
-            Whether to draw contours that hold 50 and 90 % of the fitted mass.
-        land
-            Whether to draw the outlines of land, for points on the Earth.
         label
             A name for the legend.
+        **options
+            Those of `FitDisplay.plot`: view, level, density, land, legend.
 
         Returns
         -------
         A display with ``ax_`` and ``figure_``.
         """
         self._fitted  # noqa: B018  raises before a fit
-        return FitDisplay.from_estimator(self, label=label, ax=ax, view=view, level=level, density=density, land=land)
+        return FitDisplay.from_estimator(self, label=label, ax=ax, **options)
 
     def plot_diagnostics(self, axes: Any = None, *, random_state: int = 0) -> DiagnosticsDisplay:
         """Draw histograms of distances to the border and to the centre against what the fitted model expects.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self, final
 
 import numpy as np
@@ -16,7 +16,17 @@ from tmsm.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, new_axes
 from tmsm.plots.views import Globe, LonLatMap, Plane, ProjectedMap, View
 from tmsm.regions.base import Region
 
-__all__ = ["FitDisplay", "draw_border", "mass_levels", "view_of"]
+__all__ = [
+    "FitDisplay",
+    "centre_of",
+    "distances_on_grid",
+    "draw_border",
+    "draw_land",
+    "ellipse_of",
+    "mass_levels",
+    "region_of",
+    "view_of",
+]
 
 SHARES = (0.9, 0.5)
 _MAX_POINTS = 20_000
@@ -102,17 +112,16 @@ class FitDisplay:
         self
         """
         found = [fit._fitted for fit in self.fits.values()]
-        # The naive likelihood knows of no region: take that of a fit that does.
-        region: Region = next((one.kept.region for one in found if one.kept.region.has_border), found[0].kept.region)
+        region = region_of(self.fits)
         X = found[0].kept.sample()
-        ellipses = {label: _ellipse(fit, level) for label, fit in self.fits.items()}
-        centres = [centre for one in found if (centre := _centre(one.params)) is not None]
+        ellipses = {label: ellipse_of(fit, level) for label, fit in self.fits.items()}
+        centres = [centre for one in found if (centre := centre_of(one.params)) is not None]
         self.view_ = view_of(view, region, X, centres, [e for e in ellipses.values() if e is not None])
         self.ax_ = new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure
         self.view_.prepare(self.ax_)
         if land:
-            self._draw_land()
+            draw_land(self.ax_, self.view_)
         self._draw_points(X)
         if region.has_border:
             draw_border(self.ax_, self.view_, region)
@@ -121,7 +130,7 @@ class FitDisplay:
         for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
             name = label if ellipses[label] is None else f"{label}, {100 * level:g} % region"
             style = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
-            self._draw_centre(name, _centre(one.params), ellipses[label], *style)
+            self._draw_centre(name, centre_of(one.params), ellipses[label], *style)
         self.legend_ = None
         if legend:
             if ax is None:
@@ -131,12 +140,6 @@ class FitDisplay:
                 self.legend_ = ax.legend(frameon=False, fontsize=9)
         return self
 
-    def _draw_land(self) -> None:
-        from tmsm.datasets import load_land
-
-        for ring in load_land().rings:
-            self.view_.line(self.ax_, ring, closed=True, color=LAND, lw=0.6, zorder=0.6)
-
     def _draw_points(self, X: FloatArray) -> None:
         shown = X[:: -(-len(X) // _MAX_POINTS)]
         size = 14.0 if len(shown) < 1000 else 5.0 if len(shown) < 10_000 else 1.5
@@ -145,18 +148,13 @@ class FitDisplay:
         self.view_.scatter(self.ax_, shown, s=size, label=f"rows ({note})", **style)
 
     def _draw_density(self, model: Model, params: Parameters, theta: FloatArray) -> None:
-        levels = mass_levels(model, params, theta)
-        if levels is None:
+        found = mass_levels(model, params, theta)
+        if found is None:
             return
-        x, y, X = self.view_.grid(_GRID)
-        inside = np.isfinite(X).all(axis=-1)
-        values = np.full(inside.shape, np.nan)
-        values[inside] = model.log_kernel(X[inside], theta)
-        colour = COLOURS[4]
-        self.ax_.contour(
-            x, y, values, levels=levels, colors=colour, linewidths=(0.9, 1.5), linestyles=("--", "-"), zorder=2
-        )
-        self.ax_.plot([], [], color=colour, lw=1.2, label="50, 90 % of the fitted mass")
+        x, y, values = _on_grid(self.view_, lambda X: model.log_kernel(X, theta))
+        for level, width, line in zip(found[0], (0.9, 1.5), ("--", "-"), strict=True):
+            _draw_contour(self.ax_, x, y, values, level, colors=COLOURS[4], linewidths=width, linestyles=line, zorder=2)
+        self.ax_.plot([], [], color=COLOURS[4], lw=1.2, label="50, 90 % of the fitted mass")
 
     def _draw_centre(
         self, label: str, centre: FloatArray | None, ellipse: FloatArray | None, colour: str, marker: str
@@ -180,33 +178,66 @@ def draw_border(ax: Any, view: View, region: Region) -> None:
         for k, curve in enumerate(curves):
             view.line(ax, curve, closed=True, color=BORDER, lw=1.1, label="border" if k == 0 else None, zorder=3)
         return
-    x, y, X = view.grid(_GRID)
-    inside = np.isfinite(X).all(axis=-1)
-    d = np.full(inside.shape, np.nan)
-    d[inside] = region.signed_distance(np.asfortranarray(X[inside]))[0]
-    ax.contour(x, y, d, levels=[0.0], colors=BORDER, linewidths=1.3, zorder=3)
+    _draw_contour(ax, *distances_on_grid(view, region), 0.0, colors=BORDER, linewidths=1.3, zorder=3)
     ax.plot([], [], color=BORDER, lw=1.1, label="border")
 
 
-def mass_levels(model: Model, params: Parameters, theta: FloatArray) -> list[float] | None:
-    """Levels of the log density that hold the shares of its mass, ascending; None where it cannot be drawn from."""
+def draw_land(ax: Any, view: View) -> None:
+    """The outlines of land."""
+    from tmsm.datasets import load_land
+
+    for ring in load_land().rings:
+        view.line(ax, ring, closed=True, color=LAND, lw=0.6, zorder=0.6)
+
+
+def distances_on_grid(view: View, region: Region) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """x, y and the signed distance to the border on their grid; NaN beside the manifold."""
+    return _on_grid(view, lambda X: region.signed_distance(np.asfortranarray(X))[0])
+
+
+def _on_grid(view: View, function: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    x, y, X = view.grid(_GRID)
+    seen = np.isfinite(X).all(axis=-1)
+    values = np.full(seen.shape, np.nan)
+    values[seen] = function(X[seen])
+    return x, y, values
+
+
+def _draw_contour(ax: Any, x: FloatArray, y: FloatArray, values: FloatArray, level: float, **style: Any) -> None:
+    """One contour, where it is within the picture at all."""
+    if np.nanmin(values) < level < np.nanmax(values):
+        ax.contour(x, y, values, levels=[level], **style)
+
+
+def mass_levels(model: Model, params: Parameters, theta: FloatArray) -> tuple[list[float], FloatArray] | None:
+    """Levels of the log density that hold the shares of its mass, ascending, and the draws above the first.
+
+    None where the density cannot be drawn from.
+    """
     try:
         draws = model.draw(_DRAWS, np.random.default_rng(0), **params)
     except (EstimationError, InvalidInputError):
         return None
     values = model.log_kernel(draws, theta)
     levels = np.quantile(values, [1.0 - share for share in SHARES])
-    return None if np.ptp(levels) == 0.0 else levels.tolist()
+    return None if np.ptp(levels) == 0.0 else (levels.tolist(), draws[values >= levels[0]])
 
 
-def _centre(params: Parameters) -> FloatArray | None:
+def region_of(fits: Mapping[str, Any]) -> Region:
+    """The region of fits of the same rows; the naive likelihood knows of none."""
+    regions: list[Region] = [fit._fitted.kept.region for fit in fits.values()]
+    return next((region for region in regions if region.has_border), regions[0])
+
+
+def centre_of(params: Parameters) -> FloatArray | None:
+    """The middle of a fitted distribution, where its family has one."""
     for name in ("mean_direction", "mean", "axis"):
         if name in params:
             return np.asarray(params[name], dtype=np.float64)
     return None
 
 
-def _ellipse(fit: Any, level: float) -> FloatArray | None:
+def ellipse_of(fit: Any, level: float) -> FloatArray | None:
     """Border of the confidence region of a mean direction on S²; None where there is none."""
     one = fit._fitted
     if one.covariance is None or "mean_direction" not in one.params or one.embedding_dim != 3:

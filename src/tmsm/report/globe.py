@@ -10,27 +10,20 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.coordinates import xyz_to_lonlat
 from tmsm.datasets import load_land
-from tmsm.errors import EstimationError, InvalidInputError, MissingDependencyError
+from tmsm.errors import InvalidInputError, MissingDependencyError
 from tmsm.estimators.base import Estimator
 from tmsm.manifolds import Sphere
-from tmsm.plots.fit_display import mass_levels
+from tmsm.plots.fit_display import centre_of, ellipse_of, mass_levels, region_of
 from tmsm.plots.style import BORDER, COLOURS, POINTS
 from tmsm.regions.base import Region
 
-__all__ = ["MAX_POINTS", "globe_data", "region_of"]
+__all__ = ["MAX_POINTS", "globe_data"]
 
 # More points than this turn slowly in a browser.
 MAX_POINTS = 4000
 _SYMBOLS = ("circle", "x", "diamond", "triangle-up", "square", "cross")
 _GRID = 181
-_DRAWS = 20_000
 _CLOSEST = 1000.0  # a region of some kilometres
-
-
-def region_of(fits: Mapping[str, Estimator]) -> Region:
-    """The region of the fits; the naive likelihood has none."""
-    regions = [fit._fitted.kept.region for fit in fits.values()]
-    return next((region for region in regions if region.has_border), regions[0])
 
 
 def globe_data(fits: Mapping[str, Estimator]) -> tuple[list[dict[str, Any]], dict[str, Any], int]:
@@ -51,13 +44,10 @@ def globe_data(fits: Mapping[str, Estimator]) -> tuple[list[dict[str, Any]], dic
     middle, far = X.mean(axis=0), [X]
     for k, (label, fit) in enumerate(fits.items()):
         one, colour = fit._fitted, COLOURS[k % len(COLOURS)]
-        centre = next((one.params[name] for name in ("mean_direction", "axis") if name in one.params), None)
+        centre = centre_of(one.params)
         if centre is None:
             continue
-        try:
-            ellipse = fit.mean_direction_ellipse() if one.covariance is not None else None
-        except (EstimationError, InvalidInputError):
-            ellipse = None
+        ellipse = ellipse_of(fit, 0.95)
         far.append(np.atleast_2d(centre))
         if ellipse is not None:
             traces.append(_lines([ellipse], f"{label}: 95 % region", colour, 2.0))
@@ -65,7 +55,7 @@ def globe_data(fits: Mapping[str, Estimator]) -> tuple[list[dict[str, Any]], dic
         trace = _markers(np.atleast_2d(centre), f"{label}: centre", colour, 13, 1.0)
         trace["marker"] |= {"symbol": _SYMBOLS[k % len(_SYMBOLS)], "line": {"color": "white", "width": 1.5}}
         traces.append(trace)
-        middle = middle + np.asarray(centre) / len(fits)
+        middle = middle + centre / len(fits)
     return traces, _layout(middle if np.linalg.norm(middle) > 1e-6 else X[0], np.vstack(far)), len(shown)
 
 
@@ -145,13 +135,12 @@ def _border(region: Region, X: FloatArray) -> list[FloatArray]:
 
 
 def _density_lines(one: Any) -> list[FloatArray]:
-    levels = mass_levels(one.model, one.params, one.theta)
-    if levels is None:
+    found = mass_levels(one.model, one.params, one.theta)
+    if found is None:
         return []
-    draws = one.model.draw(_DRAWS, np.random.default_rng(0), **one.params)
-    dense = draws[one.model.log_kernel(draws, one.theta) >= levels[0]]
-    given = next((one.params[name] for name in ("mean_direction", "axis") if name in one.params), None)
-    centre = _unit(dense.mean(axis=0), dense[0]) if given is None else np.asarray(given)
+    levels, dense = found
+    given = centre_of(one.params)
+    centre = _unit(dense.mean(axis=0), dense[0]) if given is None else given
     reach = min(1.2 * _angles(dense, centre).max(), np.pi)
     return _contours(lambda X: one.model.log_kernel(X, one.theta), centre, levels, reach)
 

@@ -12,10 +12,10 @@ from tmsm.coordinates import xyz_to_lonlat
 from tmsm.estimators.base import Estimator
 from tmsm.estimators.diagnostics import mass_outside
 from tmsm.estimators.summary import readable_p
+from tmsm.plots.fit_display import region_of
 from tmsm.regions.outlines import EARTH_RADIUS_KM
-from tmsm.report.globe import region_of
 
-__all__ = ["Finding", "described", "findings", "place"]
+__all__ = ["Finding", "described", "findings", "kilometres", "place"]
 
 _MODELS = {
     "VonMisesFisher": "von Mises–Fisher (a round cluster)",
@@ -71,7 +71,8 @@ def findings(fits: Mapping[str, Estimator]) -> list[Finding]:
     return [*_centre(fits), *_goodness(fit), *_mass(fit), *_rows(fit)]
 
 
-def _kilometres(a: Any, b: Any) -> str:
+def kilometres(a: Any, b: Any) -> str:
+    """The great-circle distance of two directions on the Earth."""
     angle = 2.0 * float(np.arctan2(np.linalg.norm(a - b), np.linalg.norm(a + b)))
     return f"{EARTH_RADIUS_KM * angle:,.0f} km"
 
@@ -101,7 +102,7 @@ def _centre(fits: Mapping[str, Estimator]) -> list[Finding]:
         if "mean_direction" in other.params_:
             there = np.asarray(other.params_["mean_direction"])
             name = f"{label[:1].upper()}{label[1:]}"
-            text = f"{name}: the centre would lie {_kilometres(mean, there)} away, at {place(there)}."
+            text = f"{name}: the centre would lie {kilometres(mean, there)} away, at {place(there)}."
             found.append(Finding("note", text))
     return found
 
