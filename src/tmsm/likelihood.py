@@ -21,7 +21,7 @@ from tmsm.moments import LogExposure, StatisticSums, exposure_values
 from tmsm.quadrature import has_nodes
 from tmsm.regions.base import Region
 
-__all__ = ["RegionLikelihood", "likelihood_near"]
+__all__ = ["RegionLikelihood", "WholeLikelihood", "likelihood_near"]
 
 # The nodes are refined until they move the estimate by less than this share of its standard error.
 _ERROR_SHARE = 0.05
@@ -31,6 +31,34 @@ _NEAR = 0.1
 _DRAW_ERROR_SHARE = 0.1
 _MAX_DRAWS = 1_000_000
 _MAX_DRAW_NUMBERS = 20_000_000
+
+
+@dataclass(frozen=True)
+class WholeLikelihood:
+    """f where nothing was cut off, from the model's own normalising constant.
+
+    Attributes
+    ----------
+    model
+        The family, in the form that was computed with.
+    mean
+        t̄, shape (p,).
+    row
+        Any row, shape (1, D).
+    """
+
+    model: Model
+    mean: FloatArray
+    row: FloatArray
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """f(θ), its gradient (p,) and Hessian (p, p)."""
+        model, D = self.model, self.row.shape[1]
+        # log kernel = θ·t + a constant, found at any row.
+        value = model.log_normaliser(theta, D) - float(model.log_kernel(self.row, theta)[0])
+        value += float((model.statistics(self.row)[0] - self.mean) @ theta)
+        expected, covariance = model.expectation(theta, D)
+        return value, expected - self.mean, covariance
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
 from tmsm.moments import LogExposure
+from tmsm.newton import Objective
 from tmsm.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.regions.base import Region
 from tmsm.resampling import Bootstrap, map_resamples
@@ -45,6 +46,8 @@ class Fit:
 
     ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.  ``kept`` are at most
     65,536 of the rows, by which the estimate can be judged later, and ``kept_share`` their share of all.
+    ``likelihood`` is the mean of −log p over the rows as a function of θ, up to a constant, where the estimate
+    is its minimum.
     """
 
     title: str
@@ -63,6 +66,7 @@ class Fit:
     kept_share: float = 1.0
     n_groups: int | None = None
     facts: tuple[tuple[str, str], ...] = ()
+    likelihood: Objective | None = None
 
 
 class Estimator(ABC):

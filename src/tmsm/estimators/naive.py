@@ -11,6 +11,7 @@ from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.estimators.base import Estimator, Fit, check_model, require_rows
 from tmsm.inference import inverse_information
 from tmsm.influence import LikelihoodInfluence
+from tmsm.likelihood import WholeLikelihood
 from tmsm.models.base import Model
 from tmsm.moments import sum_statistics
 from tmsm.regions.combinations import Everywhere
@@ -87,6 +88,7 @@ class NaiveMLE(Estimator):
             influence=LikelihoodInfluence(model, expected, per_row),
             kept=rows.kept(),
             kept_share=1.0 / rows.sample_stride,
+            likelihood=WholeLikelihood(model, sums.mean, rows.sample()[:1]),
             status="The maximum of the likelihood on the whole manifold: truncation is ignored."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
         )

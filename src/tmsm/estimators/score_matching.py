@@ -503,4 +503,5 @@ class ScoreMatching(Estimator):
             status="Score matching, then one Newton step towards the maximum of the likelihood under truncation."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
             facts=(*fit.facts, ("nodes", likelihood.description)),
+            likelihood=likelihood,
         )

@@ -11,7 +11,7 @@ from tmsm.estimators.base import Estimator, Fit, check_model, check_region, requ
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.inference import inverse_information
 from tmsm.influence import LikelihoodInfluence
-from tmsm.likelihood import RegionLikelihood, likelihood_near
+from tmsm.likelihood import RegionLikelihood, WholeLikelihood, likelihood_near
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint, minimise_over
 from tmsm.models.integration import integrate_kernel
@@ -151,6 +151,7 @@ class TruncatedMLE(Estimator):
             kept_share=1.0 / rows.sample_stride,
             method="likelihood",
             log_exposure=self.log_exposure,
+            likelihood=self._likelihood or WholeLikelihood(model, sums.mean, rows.sample()[:1]),
             facts=(("region", repr(self.region)), *facts),
         )
         self._log_likelihood = float("nan")
