@@ -45,9 +45,10 @@ class Fit:
     """Everything a fit found; the estimator shows it under names that end in an underscore.
 
     ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.  ``kept`` are at most
-    65,536 of the rows, by which the estimate can be judged later, and ``kept_share`` their share of all.
-    ``likelihood`` is the mean of −log p over the rows as a function of θ, up to a constant, where the estimate
-    is its minimum.
+    65,536 of the rows, by which the estimate can be judged later, ``kept_share`` is their share of all, and ``groups``
+    says which group each of them belongs to.  ``error_df`` are the degrees of freedom of the covariance; None stands
+    for normal quantiles.  ``likelihood`` is the mean of −log p over the rows as a function of θ, up to a constant,
+    where the estimate is its minimum.
     """
 
     title: str
@@ -65,6 +66,8 @@ class Fit:
     complete: bool = True
     kept_share: float = 1.0
     n_groups: int | None = None
+    error_df: float | None = None
+    groups: Groups | None = None
     facts: tuple[tuple[str, str], ...] = ()
     likelihood: Objective | None = None
 
@@ -299,7 +302,7 @@ class Estimator(ABC):
             Confidence level between 0 and 1.
         """
         fit = self._fitted
-        return confidence_interval(fit.model, fit.theta, self._covariance, fit.embedding_dim, level)
+        return confidence_interval(fit.model, fit.theta, self._covariance, fit.embedding_dim, level, fit.error_df)
 
     def mean_direction_ellipse(self, level: float = 0.95) -> FloatArray:
         """Border of the confidence region of the mean direction on S², in order, shape (m, 3).
@@ -312,7 +315,15 @@ class Estimator(ABC):
         fit = self._fitted
         if "mean_direction" not in fit.params:
             raise InvalidInputError(f"This model has no mean direction; its parameters are {list(fit.params)}.")
-        return direction_ellipse(fit.model, fit.theta, self._covariance, fit.embedding_dim, "mean_direction", level)
+        return direction_ellipse(
+            fit.model,
+            fit.theta,
+            self._covariance,
+            fit.embedding_dim,
+            "mean_direction",
+            level,
+            error_df=fit.error_df,
+        )
 
     def plot(self, ax: Any = None, *, label: str | None = None, **options: Any) -> FitDisplay:
         """Draw the rows, the border, the estimate with its confidence region, and the fitted density.

@@ -1,6 +1,5 @@
 """The delta method: standard errors of named parameters, intervals and ellipses that are good near the estimate."""
 
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ __all__ = [
     "cautions",
     "check_level",
     "confidence_interval",
+    "critical_square",
     "direction_ellipse",
     "standard_errors",
 ]
@@ -39,17 +39,25 @@ def standard_errors(model: Model, theta: FloatArray, covariance: FloatArray, emb
 
 
 def confidence_interval(
-    model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int, level: float
+    model: Model,
+    theta: FloatArray,
+    covariance: FloatArray,
+    embedding_dim: int,
+    level: float,
+    error_df: float | None = None,
 ) -> Parameters:
-    """Fields of the parameters as (low, high); a direction as the half-axes of its ellipse."""
+    """Fields of the parameters as (low, high); a direction as the half-axes of its ellipse.
+
+    With so many degrees of freedom of the errors by Student's t and Hotelling's T², else by normal quantiles.
+    """
     level = check_level(level)
     params = model.parameters(theta, embedding_dim)
     errors = standard_errors(model, theta, covariance, embedding_dim)
-    z = NormalDist().inv_cdf(0.5 + 0.5 * level)
+    z = float(np.sqrt(critical_square(1, level, error_df)))
     intervals: dict[str, Any] = {}
     for field in model.fields:
         if field.kind == "direction":
-            half_axes, _ = _ellipse_axes(model, theta, covariance, embedding_dim, field.name, level)
+            half_axes, _ = _ellipse_axes(model, theta, covariance, embedding_dim, field.name, level, error_df)
             intervals[field.name] = half_axes
         else:
             margin = z * errors[field.name]
@@ -68,6 +76,7 @@ def direction_ellipse(
     field: str,
     level: float,
     n_points: int = 180,
+    error_df: float | None = None,
 ) -> FloatArray:
     """Border of the confidence region of a direction on S², in order, shape (m, 3)."""
     level = check_level(level)
@@ -77,7 +86,7 @@ def direction_ellipse(
             "confidence_interval() gives the half-axes of its ellipsoid."
         )
     center = np.asarray(model.parameters(theta, embedding_dim)[field])
-    half_axes, axes = _ellipse_axes(model, theta, covariance, embedding_dim, field, level)
+    half_axes, axes = _ellipse_axes(model, theta, covariance, embedding_dim, field, level, error_df)
     if half_axes[0] >= np.pi:
         raise EstimationError(
             f"The data hardly determine this direction: its {100 * level:.0f} % region covers the sphere, "
@@ -107,22 +116,39 @@ def cautions(model: Model, theta: FloatArray, covariance: FloatArray, embedding_
     return found
 
 
+def critical_square(k: int, level: float, error_df: float | None = None) -> float:
+    """The squared radius, in standard errors, of a region that holds k numbers at a level.
+
+    χ² where the errors are known, else Hotelling's T²: an F quantile, for k = 1 Student's t squared.
+    """
+    from scipy.special import chdtri, fdtri
+
+    if error_df is None:
+        return float(chdtri(k, 1.0 - level))
+    rest = max(error_df - k + 1.0, 1.0)
+    return float(k * max(error_df, 1.0) / rest * fdtri(k, rest, level))
+
+
 def check_level(level: float) -> float:
     """Return a confidence level strictly between 0 and 1."""
     return check_number(level, "level", above=0.0, below=1.0, hint="Say 0.95 for 95 %.")
 
 
 def _ellipse_axes(
-    model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int, field: str, level: float
+    model: Model,
+    theta: FloatArray,
+    covariance: FloatArray,
+    embedding_dim: int,
+    field: str,
+    level: float,
+    error_df: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Half-axes (D−1,) in radians, longest first, and their tangent directions (D, D−1)."""
-    from scipy.special import chdtri
-
     jacobian = model.parameter_jacobian(theta, embedding_dim)[field]
     values, vectors = np.linalg.eigh(jacobian @ covariance @ jacobian.T)
     # The smallest eigenvalue, zero, belongs to the direction itself.
     values, vectors = values[:0:-1], vectors[:, :0:-1]
-    radius = float(chdtri(embedding_dim - 1, 1.0 - level))
+    radius = critical_square(embedding_dim - 1, level, error_df)
     return np.sqrt(radius * np.maximum(values, 0.0)), vectors
 
 
