@@ -53,6 +53,7 @@ class FitRecord:
                 "covariance": _plain(fit.covariance_) if with_errors else None,
                 "n_samples": fit.n_samples_,
                 "n_groups": one.n_groups,
+                "determined": fit.determined_,
                 "goodness_of_fit": None
                 if goodness is None
                 else {"statistic": goodness.statistic, "df": goodness.df, "p_value": goodness.p_value},

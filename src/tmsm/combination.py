@@ -55,6 +55,8 @@ class Combination:
         Of θ̂, shape (p, p).
     influence
         θ̂ − θ ≈ the mean of influence @ e_i, shape (p, m).
+    slope
+        L A, shape (k, p): how the k equations that θ̂ solves change with θ.
     criterion
         f̄ᵀ Ω⁻¹ f̄ at θ̂, Ω the covariance of one row's equations.
     p_value
@@ -66,6 +68,7 @@ class Combination:
     solution: Solution
     covariance: FloatArray
     influence: FloatArray
+    slope: FloatArray
     criterion: float
     p_value: float
     n_equations: int
@@ -130,6 +133,7 @@ def combine(
         replace(solution, theta=theta, status=f"Several weights, combined. {solution.status}".strip()),
         0.5 * (spread + spread.T),
         influence @ reduction,
+        L @ A,
         criterion / effective,
         float(chdtrc(max(len(kept) - constraint.n_free, 1), criterion)),
         len(kept),

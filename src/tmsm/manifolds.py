@@ -63,6 +63,11 @@ class Manifold(ValueObject, ABC):
         """Tangent rows V (n, D) turned by a right angle in their tangent planes: only in dimension two."""
         raise InvalidInputError(f"Tangent vectors can be turned by a right angle in dimension two only, not in {self}.")
 
+    @property
+    def diameter(self) -> float:
+        """The largest geodesic distance of two points."""
+        return float("inf")
+
     @abstractmethod
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """Length of the shortest path on the manifold between matching rows, shape (n,)."""
@@ -181,6 +186,10 @@ class Sphere(Manifold):
 
     def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return np.cross(X, V) if self.dim == 2 else super().quarter_turn(X, V)
+
+    @property
+    def diameter(self) -> float:
+        return float(np.pi)
 
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         # asin and acos lose half the digits next to the antipode and to the point itself.

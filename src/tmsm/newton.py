@@ -64,6 +64,8 @@ def minimise(objective: Objective, start: Point, known: Sequence[FloatArray] = (
     point, damping = start, 0.0
     value, gradient, hessian = objective(point.theta)
     evaluations = 1
+    if point.jacobian.shape[1] == 0:  # a set of one point
+        return Minimum(point, value, np.zeros(0), np.zeros((0, 0)), reached=True)
     while evaluations < _MAX_EVALUATIONS:
         if any(np.abs(point.theta - theta).sum() < _SAME * np.abs(theta).sum() for theta in known):
             return None

@@ -124,6 +124,9 @@ def test_intervals_of_variances_stay_above_zero():
     model, box = tmsm.MultivariateNormal(), tmsm.Box([-1.0, -1.0], [1.0, 1.0])
     X = model.sample(60, box, random_state=0, mean=[0.0, 0.0], covariance=np.eye(2))
     fit = tmsm.ScoreMatching(model, box).fit(X)
-    low, high = fit.confidence_interval(0.999999).covariance
+    low, high = fit.confidence_interval(0.999999, method="wald").covariance
     assert (np.diag(low) == 0.0).any()
+    assert low[0, 1] < 0.0 < high[0, 1]
+    low, high = fit.confidence_interval(0.999999).covariance
+    assert (np.diag(low) > 0.0).all()
     assert low[0, 1] < 0.0 < high[0, 1]

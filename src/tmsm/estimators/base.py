@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -12,23 +13,28 @@ import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.criterion import Criterion, information_criterion
-from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError
+from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.estimators.diagnostics import extrapolation, mass_outside, unequal_columns
+from tmsm.estimators.fit import Fit, Method
 from tmsm.estimators.summary import estimate_rows, readable_p, shortened, summary_table
 from tmsm.goodness import GoodnessOfFit, over_identification
 from tmsm.groups import Groups
-from tmsm.inference import cautions, confidence_interval, direction_ellipse, standard_errors
-from tmsm.influence import Influence
+from tmsm.inference import ConfidenceRegion, cautions, direction_ellipse, standard_errors
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
-from tmsm.moments import LogExposure
-from tmsm.newton import Objective
 from tmsm.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.regions.base import Region
 from tmsm.resampling import Bootstrap, map_resamples
 from tmsm.rows import Rows
-from tmsm.validation import as_rows, check_count, check_random_state, check_sample_weight
+from tmsm.validation import (
+    as_rows,
+    check_count,
+    check_option,
+    check_random_state,
+    check_sample_weight,
+    check_vector,
+)
 
 __all__ = ["Estimator", "Fit", "check_model", "check_region", "require_rows"]
 
@@ -38,38 +44,6 @@ _SUSPICIOUS = 1e-6
 _FEW_GROUPS = 40
 # Rows for each parameter below which the status says that they are few.
 _FEW_ROWS = 20
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Everything a fit found; the estimator shows it under names that end in an underscore.
-
-    ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.  ``kept`` are at most
-    65,536 of the rows, by which the estimate can be judged later, ``kept_share`` is their share of all, and ``groups``
-    says which group each of them belongs to.  ``error_df`` are the degrees of freedom of the covariance; None stands
-    for normal quantiles.  ``likelihood`` is the mean of −log p over the rows as a function of θ, up to a constant,
-    where the estimate is its minimum.
-    """
-
-    title: str
-    model: Model
-    embedding_dim: int
-    params: Parameters
-    theta: FloatArray
-    covariance: FloatArray | None
-    n_samples: int
-    status: str
-    influence: Influence
-    kept: Rows
-    method: str = ""
-    log_exposure: LogExposure | None = None
-    complete: bool = True
-    kept_share: float = 1.0
-    n_groups: int | None = None
-    error_df: float | None = None
-    groups: Groups | None = None
-    facts: tuple[tuple[str, str], ...] = ()
-    likelihood: Objective | None = None
 
 
 class Estimator(ABC):
@@ -144,14 +118,7 @@ class Estimator(ABC):
     @property
     def _covariance(self) -> FloatArray:
         """Covariance of θ in the form that was computed with."""
-        covariance = self._fitted.covariance
-        if covariance is None:
-            raise NotFittedError(
-                "This fit has no standard errors: it was asked not to compute them, or it came from "
-                "partial_fit with more statistics than their one-pass moments allow. "
-                "Use fit with standard_errors=True."
-            )
-        return covariance
+        return self._fitted.known_covariance
 
     @property
     def n_samples_(self) -> int:
@@ -163,8 +130,10 @@ class Estimator(ABC):
         """How the estimate was found and what to be wary of."""
         fit = self._fitted
         sentences = [fit.status]
-        if fit.covariance is not None:
-            sentences += cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)
+        if fit.undetermined is not None:
+            sentences.insert(0, fit.undetermined)
+        elif fit.covariance is not None:
+            sentences += cautions(fit.model, fit.params, fit.intervals(0.95, None))
         if fit.n_groups is not None and fit.n_groups < _FEW_GROUPS:
             sentences.append(f"{fit.n_groups} groups are few: the errors may be too small.")
         if fit.n_samples < _FEW_ROWS * (k := fit.model.constraint(fit.embedding_dim).n_free):
@@ -293,19 +262,71 @@ class Estimator(ABC):
         fit = self._fitted
         return standard_errors(fit.model, fit.theta, self._covariance, fit.embedding_dim)
 
-    def confidence_interval(self, level: float = 0.95) -> Parameters:
-        """(low, high) for each field of `params_`; for a direction the half-axes of its ellipse.
+    def confidence_interval(self, level: float = 0.95, method: Method | None = None) -> Parameters:
+        """(low, high) for each field of `params_`; for a direction the half-axes of its region.
 
         Parameters
         ----------
         level
             Confidence level between 0 and 1.
+        method
+            "profile": the values that the data do not reject, whatever the other parameters are; of a centre the reach
+            of its `confidence_region`.  "wald": estimate plus or minus a multiple of the standard error; of a direction
+            the half-axes of its ellipse.  Both agree near the estimate.  By default "profile", and "wald" for what has
+            no profile (the axes of an oval, more than 20 statistics) and for a direction whose ellipse is good.
+        """
+        if method is not None:
+            check_option(method, ["profile", "wald"], "method")
+        return self._fitted.intervals(level, method)
+
+    def confidence_region(self, name: str = "mean_direction", level: float = 0.95) -> ConfidenceRegion:
+        """The set of centres that the data do not reject.
+
+        It holds where the centre is extrapolated, too: it may be long and one-sided there, or everything.
+
+        Parameters
+        ----------
+        name
+            The parameter: "mean_direction", "mean" or "axis".
+        level
+            Confidence level between 0 and 1.
+
+        Returns
+        -------
+        An object with ``rings`` (closed chains of points), ``everywhere``, ``half_axes`` and ``contains(points)``.
+
+        Notes
+        -----
+        A value belongs to the region if the smallest squared distance (θ − θ̂)ᵀ Cov⁻¹ (θ − θ̂) of all θ that have this
+        value is within the quantile of χ² (Fieller's idea); for a likelihood, twice the loss of log-likelihood.
+        """
+        return self._fitted.region(name, level)
+
+    def covers(self, point: ArrayLike, level: float = 0.95) -> bool:
+        """Whether a point belongs to the confidence region of the centre.
+
+        Parameters
+        ----------
+        point
+            A point of the manifold, shape (D,).
+        level
+            Confidence level between 0 and 1.
         """
         fit = self._fitted
-        return confidence_interval(fit.model, fit.theta, self._covariance, fit.embedding_dim, level, fit.error_df)
+        if fit.centre is None:
+            raise InvalidInputError(f"This model has no centre; its parameters are {list(fit.params)}.")
+        point = check_vector(point, "point")
+        return bool(fit.region(fit.centre.name, level).contains(point[None, :])[0])
+
+    @property
+    def determined_(self) -> bool:
+        """Whether the rows say where the centre is: False where the density may be flat, or is lowest, among them."""
+        return self._fitted.undetermined is None
 
     def mean_direction_ellipse(self, level: float = 0.95) -> FloatArray:
-        """Border of the confidence region of the mean direction on S², in order, shape (m, 3).
+        """The delta method's ellipse of the mean direction on S², in order, shape (m, 3).
+
+        It is good where the errors are small; a warning says where it is not.  `confidence_region` is good everywhere.
 
         Parameters
         ----------
@@ -315,6 +336,13 @@ class Estimator(ABC):
         fit = self._fitted
         if "mean_direction" not in fit.params:
             raise InvalidInputError(f"This model has no mean direction; its parameters are {list(fit.params)}.")
+        if not fit.ellipse_is_local("mean_direction", level):
+            warnings.warn(
+                "The mean direction is too uncertain for an ellipse, which covers less than it should here: "
+                "use confidence_region.",
+                TmsmWarning,
+                stacklevel=2,
+            )
         return direction_ellipse(
             fit.model,
             fit.theta,

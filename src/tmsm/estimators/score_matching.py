@@ -227,7 +227,7 @@ class ScoreMatching(Estimator):
                 "use the bootstrap, or a single weight."
             )
             solution = replace(solution, status=f"{solution.status} {caution}")
-        self._show(spec, solution, covariance, sums.n, influence, facts)
+        self._show(spec, solution, covariance, sums.n, influence, found.slope, facts)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the estimate of earlier calls; they are not needed again afterwards.
@@ -427,7 +427,7 @@ class ScoreMatching(Estimator):
         self._moments, self._weight = moments, spec.weight
         influence = MomentInfluence(spec, solution.theta, moment_influence(solution))
         facts = [("objective", f"{moments.objective(solution.theta):.6g}")]
-        self._show(spec, solution, covariance, moments.n, influence, facts)
+        self._show(spec, solution, covariance, moments.n, influence, moments.A, facts)
 
     def _show(
         self,
@@ -436,6 +436,7 @@ class ScoreMatching(Estimator):
         covariance: FloatArray | None,
         n: int,
         influence: Influence,
+        slope: FloatArray,
         facts: list[tuple[str, str]],
     ) -> None:
         D = self.region.manifold.embedding_dim
@@ -460,6 +461,7 @@ class ScoreMatching(Estimator):
             n_samples=n,
             status=solution.status,
             influence=influence,
+            slope=slope,
             kept=self._kept,
             method=type(spec.weight).__name__.lower(),
             log_exposure=spec.log_exposure,

@@ -79,7 +79,7 @@ def plain_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[tuple[str, str, str, str]]:
     vector = np.asarray(value)
-    undetermined = half_axes is not None and half_axes[0] >= np.pi
+    undetermined = half_axes is not None and half_axes[0] > 0.5 * np.pi
     spread = "" if error is None else "undetermined" if undetermined else f"{_number(error)} rad"
     interval = ""
     if half_axes is not None and not undetermined:

@@ -9,8 +9,20 @@ from tmsm.inference.delta import (
     direction_ellipse,
     standard_errors,
 )
+from tmsm.inference.discrepancy import (
+    Discrepancy,
+    LikelihoodDiscrepancy,
+    QuadraticDiscrepancy,
+    tangent_projection,
+)
+from tmsm.inference.profile import profile_interval
+from tmsm.inference.regions import ConfidenceRegion
 
 __all__ = [
+    "ConfidenceRegion",
+    "Discrepancy",
+    "LikelihoodDiscrepancy",
+    "QuadraticDiscrepancy",
     "cautions",
     "check_level",
     "confidence_interval",
@@ -18,6 +30,8 @@ __all__ = [
     "direction_ellipse",
     "inverse_information",
     "moment_influence",
+    "profile_interval",
     "sandwich_covariance",
     "standard_errors",
+    "tangent_projection",
 ]

@@ -18,6 +18,7 @@ __all__ = [
     "critical_square",
     "direction_ellipse",
     "standard_errors",
+    "tangent_spread",
 ]
 
 
@@ -97,22 +98,21 @@ def direction_ellipse(
     return Sphere(2).exponential(np.broadcast_to(center, offset.shape), offset)
 
 
-def cautions(model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:
-    """Sentences on what the data hardly determine."""
+def cautions(model: Model, params: Parameters, intervals: Parameters) -> list[str]:
+    """Sentences on what the data hardly determine, from 95 % intervals."""
     found = []
-    params, errors = model.parameters(theta, embedding_dim), standard_errors(model, theta, covariance, embedding_dim)
     for field in model.fields:
+        name = field.name.replace("_", " ")
         if field.kind == "direction":
-            half_axes, _ = _ellipse_axes(model, theta, covariance, embedding_dim, field.name, 0.95)
-            if half_axes[0] > 0.5 * np.pi:
+            if intervals[field.name][0] > 0.5 * np.pi:
                 found.append(
-                    f"The data hardly determine the {field.name.replace('_', ' ')}: its 95 % region reaches "
-                    "beyond a right angle. Use more rows, or take the intervals for a rough guide only."
+                    f"The data hardly determine the {name}: its 95 % region reaches beyond a right angle. "
+                    "Use more rows, or take the intervals for a rough guide only."
                 )
-        elif field.lowest == 0.0 and errors[field.name] > 0.0 and params[field.name] < 1.96 * errors[field.name]:
-            found.append(
-                f"The interval of the {field.name.replace('_', ' ')} reaches zero: the rows hardly tell it from none."
-            )
+        elif field.lowest == 0.0 and np.ndim(params[field.name]) == 0:
+            low, high = intervals[field.name]
+            if low <= 0.0 < high:
+                found.append(f"The interval of the {name} reaches zero: the rows hardly tell it from none.")
     return found
 
 
@@ -145,11 +145,15 @@ def _ellipse_axes(
 ) -> tuple[FloatArray, FloatArray]:
     """Half-axes (D−1,) in radians, longest first, and their tangent directions (D, D−1)."""
     jacobian = model.parameter_jacobian(theta, embedding_dim)[field]
-    values, vectors = np.linalg.eigh(jacobian @ covariance @ jacobian.T)
-    # The smallest eigenvalue, zero, belongs to the direction itself.
-    values, vectors = values[:0:-1], vectors[:, :0:-1]
+    values, vectors = tangent_spread(jacobian @ covariance @ jacobian.T, embedding_dim - 1)
     radius = critical_square(embedding_dim - 1, level, error_df)
     return np.sqrt(radius * np.maximum(values, 0.0)), vectors
+
+
+def tangent_spread(covariance: FloatArray, dim: int) -> tuple[FloatArray, FloatArray]:
+    """Variances along the main axes, largest first, (dim,), and these axes (D, dim)."""
+    values, vectors = np.linalg.eigh(covariance)
+    return values[::-1][:dim], vectors[:, ::-1][:, :dim]
 
 
 def _delta_diagonal(jacobian: FloatArray, covariance: FloatArray) -> FloatArray:

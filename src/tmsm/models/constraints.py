@@ -16,7 +16,7 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.newton import Minimum, Objective, Point, minimise
 
-__all__ = ["AffineSubspace", "Best", "Constraint", "FixedNorm", "Unrestricted", "minimise_over"]
+__all__ = ["AffineSubspace", "Best", "Constraint", "FixedNorm", "HalfLine", "Unrestricted", "minimise_over"]
 
 
 class Constraint(ABC):
@@ -92,6 +92,36 @@ class AffineSubspace(Constraint):
 
     def point(self, theta: FloatArray) -> Point:
         return _FlatPoint(self.offset + self.basis @ (self.basis.T @ (theta - self.offset)), self.basis)
+
+
+@final
+@dataclass(frozen=True)
+class HalfLine(Constraint):
+    """{offset + c·direction, c ≥ 0}, both of shape (p,), the direction of length one."""
+
+    offset: FloatArray
+    direction: FloatArray
+
+    @property
+    def n_free(self) -> int:
+        return 1
+
+    @property
+    def basis(self) -> FloatArray:
+        """The direction as a column, shape (p, 1)."""
+        return self.direction[:, None]
+
+    def point(self, theta: FloatArray) -> Point:
+        return _FlatPoint(self.offset + max(self._length(theta), 0.0) * self.direction, self.basis)
+
+    def allows(self, theta: FloatArray) -> bool:
+        return self._length(theta) >= 0.0
+
+    def borders(self) -> Sequence[Constraint]:
+        return [AffineSubspace(self.offset, np.zeros((self.offset.size, 0)))]
+
+    def _length(self, theta: FloatArray) -> float:
+        return float(self.direction @ (theta - self.offset))
 
 
 @final

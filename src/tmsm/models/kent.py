@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, final
 
@@ -11,7 +11,7 @@ import numpy as np
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
-from tmsm.models.constraints import Constraint
+from tmsm.models.constraints import AffineSubspace, Constraint
 from tmsm.models.fisher_bingham import start_from_resultant
 from tmsm.models.harmonic import HarmonicFamily
 from tmsm.models.orbits import OrbitPoint, RotationOrbit
@@ -22,6 +22,7 @@ from tmsm.values import frozen_array
 __all__ = ["Kent"]
 
 _PLANES = ((0, 1), (0, 2), (1, 2))
+_HALF_ROOT = float(np.sqrt(0.5))
 # Shapes in the frame (μ, γ₁, γ₂) = (e₁, e₂, e₃).
 _MEAN = (np.eye(3)[0], np.zeros((3, 3)))
 _OVAL = tuple((np.zeros(3), np.diag(np.eye(3)[k])) for k in (1, 2))
@@ -99,7 +100,7 @@ class Kent(HarmonicFamily):
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         """Names and kinds of the parameters."""
         return (
-            Field("mean_direction", "direction"),
+            Field("mean_direction", "direction", is_centre=True),
             Field("major_axis", "direction", is_axis=True),
             Field("minor_axis", "direction", is_axis=True),
             Field("concentration", lowest=0.0),
@@ -129,6 +130,46 @@ class Kent(HarmonicFamily):
         if self.unimodal and self._is_free:
             faces = [self._orbit(*face) for face in self._faces()]
         return self._orbit(offset, np.array(free).reshape(-1, 3), tuple(faces))
+
+    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+        if name == "mean_direction":
+            return self._with_mean(np.asarray(value))
+        if name not in ("concentration", "ovalness") or getattr(self, name) is not None or not self.balanced:
+            return None
+        if name == "ovalness" and value == 0.0:
+            return AffineSubspace(np.zeros(8), np.eye(8)[:, :3]) if self.concentration is None else None
+        known = {"concentration": self.concentration, "ovalness": self.ovalness, name: value}
+        if self.unimodal and None not in known.values() and not self._is_unimodal(*map(float, known.values())):
+            return None
+        return Kent(**known, unimodal=self.unimodal).constraint(3)
+
+    def _with_mean(self, mean: FloatArray) -> Constraint:
+        """The θ of the family with this mean direction: κ, the ovalness and the turn of the oval are free."""
+
+        def held(orbit: RotationOrbit) -> RotationOrbit:
+            def frame(theta: FloatArray) -> FloatArray:
+                return _frame(mean, self.split(theta, 3)[1])
+
+            def frames(theta: FloatArray) -> list[FloatArray]:
+                own = frame(theta)
+                eighth = np.array([[1.0, 0.0, 0.0], [0.0, _HALF_ROOT, -_HALF_ROOT], [0.0, _HALF_ROOT, _HALF_ROOT]])
+                return [own, own @ eighth]
+
+            return replace(
+                orbit,
+                planes=((1, 2),),
+                frame=frame,
+                frames=frames,
+                wanted=lambda theta: bool(self.split(theta, 3)[0] @ mean >= 0.0) and self._allows(theta),
+                faces=tuple(held(face) for face in orbit.faces if isinstance(face, RotationOrbit)),
+            )
+
+        orbit = self.constraint(3)
+        assert isinstance(orbit, RotationOrbit)
+        orbit = held(orbit)
+        if self.concentration is None and self.ovalness is None:  # the uniform density has every direction
+            orbit = replace(orbit, faces=(*orbit.faces, AffineSubspace(np.zeros(8), np.zeros((8, 0)))))
+        return orbit
 
     @property
     def _is_free(self) -> bool:

@@ -9,7 +9,7 @@ from tmsm.arrays import ArrayLike, FloatArray, weighted_gram
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.models.base import Model
-from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
+from tmsm.models.constraints import AffineSubspace, Constraint, HalfLine, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.translated import Translated
 from tmsm.validation import as_float_array, check_flag, check_vector
@@ -45,7 +45,7 @@ class MultivariateNormal(Model):
     covariance: FloatArray | None = None
     isotropic: bool = False
 
-    fields = (Field("mean"), Field("covariance", is_covariance=True))
+    fields = (Field("mean", is_centre=True), Field("covariance", is_covariance=True))
 
     def __init__(self, covariance: ArrayLike | None = None, *, isotropic: bool = False) -> None:
         known = None if covariance is None else frozen_array(_check_covariance(covariance))
@@ -129,6 +129,24 @@ class MultivariateNormal(Model):
         offset = np.zeros(p)
         offset[embedding_dim:] = _inverse(self.covariance)[np.triu_indices(embedding_dim)]
         return AffineSubspace(offset, np.eye(p)[:, :embedding_dim])
+
+    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+        if name != "mean":
+            return None
+        mean = np.asarray(value, dtype=np.float64)
+        if self.covariance is not None:
+            return AffineSubspace(self.natural_parameters(mean=mean), np.zeros((self.n_statistics(mean.size), 0)))
+        # Given μ, θ = (Λμ, Λ) is linear in Λ.
+        columns = []
+        for i, j in zip(*np.triu_indices(embedding_dim), strict=True):
+            change = np.zeros((embedding_dim, embedding_dim))
+            change[i, j] = change[j, i] = 1.0
+            columns.append(np.concatenate([change @ mean, change[np.triu_indices(embedding_dim)]]))
+        if self.isotropic or embedding_dim == 1:
+            ray = np.concatenate([mean, np.eye(embedding_dim)[np.triu_indices(embedding_dim)]])
+            return HalfLine(np.zeros(ray.size), ray / np.linalg.norm(ray))
+        # Λ is not kept positive definite: the set is a little too large where the rows show no curvature.
+        return AffineSubspace(np.zeros(len(columns[0])), np.linalg.qr(np.array(columns).T)[0])
 
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
         precision = _precision(theta, embedding_dim)

@@ -55,7 +55,7 @@ class RotationOrbit(Constraint):
     frames: Callable[[FloatArray], list[FloatArray]]
     wanted: Callable[[FloatArray], bool]
     words: Callable[[FloatArray, bool], str]
-    faces: tuple[RotationOrbit, ...] = ()
+    faces: tuple[Constraint, ...] = ()
 
     @property
     def n_free(self) -> int:

@@ -14,7 +14,7 @@ class Field:
     """One named parameter of a model and what kind of quantity it is.
 
     An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle, and an axis if its
-    sign has no meaning.
+    sign has no meaning.  The centre is the parameter that says where the density is highest.
     Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.
     """
 
@@ -23,6 +23,7 @@ class Field:
     lowest: float = -np.inf
     is_covariance: bool = False
     is_axis: bool = False
+    is_centre: bool = False
 
 
 class Parameters(Mapping[str, Any]):

@@ -78,6 +78,11 @@ class Translated(Model):
     def constraint(self, embedding_dim: int) -> Constraint:
         return self.model.constraint(embedding_dim)
 
+    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+        if name == "mean":
+            value = np.asarray(value, dtype=np.float64) - self.origin
+        return self.model.slice(name, value, embedding_dim)
+
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
         return self.model.translated(self.model.parameters(theta, embedding_dim), self.origin)
 

@@ -3,14 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray, row_dots, weighted_gram
 from tmsm.contour import sphere_mixture
 from tmsm.errors import EstimationError
-from tmsm.models.constraints import Constraint, FixedNorm, Unrestricted
+from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, HalfLine, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.spherical import SphereFamily
 from tmsm.validation import check_concentration, check_unit_vector
@@ -42,7 +42,7 @@ class VonMisesFisher(SphereFamily):
 
     concentration: float | None = None
 
-    fields = (Field("mean_direction", "direction"), Field("concentration", lowest=0.0))
+    fields = (Field("mean_direction", "direction", is_centre=True), Field("concentration", lowest=0.0))
 
     def __post_init__(self) -> None:
         if self.concentration is not None:
@@ -92,6 +92,17 @@ class VonMisesFisher(SphereFamily):
         if self.concentration is None:
             return Unrestricted(embedding_dim)
         return FixedNorm(self.concentration, embedding_dim)
+
+    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+        if name == "concentration":
+            if self.concentration is not None:
+                return None
+            if value == 0.0:
+                return AffineSubspace(np.zeros(embedding_dim), np.zeros((embedding_dim, 0)))
+            return FixedNorm(float(value), embedding_dim)
+        if self.concentration is None:
+            return HalfLine(np.zeros(embedding_dim), np.asarray(value))
+        return AffineSubspace(self.concentration * np.asarray(value), np.zeros((embedding_dim, 0)))
 
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
         kappa = float(np.linalg.norm(theta))

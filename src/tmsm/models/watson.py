@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.models.constraints import Constraint
+from tmsm.models.constraints import AffineSubspace, Constraint
 from tmsm.models.harmonic import HarmonicFamily
 from tmsm.models.orbits import OrbitPoint, RotationOrbit
 from tmsm.models.parameters import Field, Parameters
@@ -44,7 +44,7 @@ class Watson(HarmonicFamily):
 
     concentration: float | None = None
 
-    fields = (Field("axis", "direction", is_axis=True), Field("concentration"))
+    fields = (Field("axis", "direction", is_axis=True, is_centre=True), Field("concentration"))
     has_linear = False
 
     def __post_init__(self) -> None:
@@ -77,6 +77,14 @@ class Watson(HarmonicFamily):
         values, axes = np.linalg.eigh(self.split(theta, embedding_dim)[1])
         order = np.argsort(-np.abs(values) - 1e-12 * values, kind="stable")
         return [_frame(axes[:, k]) for k in order]
+
+    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+        if name == "concentration":
+            return Watson(float(value)).constraint(embedding_dim) if self.concentration is None and value else None
+        shape = self._shape(np.asarray(value))
+        if self.concentration is not None:
+            return AffineSubspace(self.concentration * shape, np.zeros((shape.size, 0)))
+        return AffineSubspace(np.zeros(shape.size), (shape / np.linalg.norm(shape))[:, None])
 
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
         quadratic = self.split(theta, embedding_dim)[1]

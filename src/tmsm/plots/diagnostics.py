@@ -102,9 +102,9 @@ def histograms(fitted: Any, random_state: int = 0) -> list[Histogram]:
     if region.has_border:
         both = [scale * region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws)]
         panels.append(_histogram(f"distance to the border{unit}", *both))
-    centre = next((params[name] for name in ("mean_direction", "mean", "axis") if name in params), None)
-    if centre is not None:
-        both = [scale * _from_centre(rows, np.asarray(centre), flat) for rows in (X, draws)]
+    if fitted.centre is not None and fitted.undetermined is None:
+        centre = np.asarray(params[fitted.centre.name])
+        both = [scale * _from_centre(rows, centre, flat) for rows in (X, draws)]
         panels.append(_histogram(f"distance to the centre{unit}", *both))
     if not panels:
         raise InvalidInputError("This fit has neither a border nor a centre to measure distances from.")

@@ -22,9 +22,9 @@ __all__ = [
     "distances_on_grid",
     "draw_border",
     "draw_land",
-    "ellipse_of",
     "mass_levels",
     "region_of",
+    "rings_of",
     "view_of",
 ]
 
@@ -114,9 +114,9 @@ class FitDisplay:
         found = [fit._fitted for fit in self.fits.values()]
         region = region_of(self.fits)
         X = found[0].kept.sample()
-        ellipses = {label: ellipse_of(fit, level) for label, fit in self.fits.items()}
-        centres = [centre for one in found if (centre := centre_of(one.params)) is not None]
-        self.view_ = view_of(view, region, X, centres, [e for e in ellipses.values() if e is not None])
+        rings = {label: rings_of(one, level) for label, one in zip(self.fits, found, strict=True)}
+        centres = [centre for one in found if (centre := centre_of(one)) is not None]
+        self.view_ = view_of(view, region, X, centres, [ring for some in rings.values() for ring in some])
         self.ax_ = new_axes() if ax is None else ax
         self.figure_ = self.ax_.figure
         self.view_.prepare(self.ax_)
@@ -128,9 +128,11 @@ class FitDisplay:
         if density:
             self._draw_density(found[0].model, found[0].params, found[0].theta)
         for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
-            name = label if ellipses[label] is None else f"{label}, {100 * level:g} % region"
+            name = f"{label}, {100 * level:g} % region" if rings[label] else label
             style = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
-            self._draw_centre(name, centre_of(one.params), ellipses[label], *style)
+            if one.undetermined is not None:
+                self.ax_.plot([], [], ls="none", label=f"{label}: no centre in reach")
+            self._draw_centre(name, centre_of(one), rings[label], *style)
         self.legend_ = None
         if legend:
             if ax is None:
@@ -157,12 +159,12 @@ class FitDisplay:
         self.ax_.plot([], [], color=COLOURS[4], lw=1.2, label="50, 90 % of the fitted mass")
 
     def _draw_centre(
-        self, label: str, centre: FloatArray | None, ellipse: FloatArray | None, colour: str, marker: str
+        self, label: str, centre: FloatArray | None, rings: list[FloatArray], colour: str, marker: str
     ) -> None:
         if centre is None:
             return
-        if ellipse is not None:
-            self.view_.line(self.ax_, ellipse, closed=True, color=colour, lw=1.6, zorder=4)
+        for ring in rings:
+            self.view_.line(self.ax_, ring, closed=True, color=colour, lw=1.6, zorder=4)
         flat = self.view_.forward(centre[None, :])
         if np.isfinite(flat).all():
             style = {"ms": 10, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": 5}
@@ -229,34 +231,29 @@ def region_of(fits: Mapping[str, Any]) -> Region:
     return next((region for region in regions if region.has_border), regions[0])
 
 
-def centre_of(params: Parameters) -> FloatArray | None:
-    """The middle of a fitted distribution, where its family has one."""
-    for name in ("mean_direction", "mean", "axis"):
-        if name in params:
-            return np.asarray(params[name], dtype=np.float64)
-    return None
+def centre_of(fitted: Any) -> FloatArray | None:
+    """The middle of a fitted distribution; None where its family has none, or the rows do not say where it is."""
+    if fitted.centre is None or fitted.undetermined is not None:
+        return None
+    return np.asarray(fitted.params[fitted.centre.name], dtype=np.float64)
 
 
-def ellipse_of(fit: Any, level: float) -> FloatArray | None:
-    """Border of the confidence region of a mean direction on S²; None where there is none."""
-    one = fit._fitted
-    if one.covariance is None or "mean_direction" not in one.params or one.embedding_dim != 3:
-        return None
-    try:
-        ellipse: FloatArray = fit.mean_direction_ellipse(level)
-    except EstimationError:  # it covers the sphere
-        return None
-    return ellipse
+def rings_of(fitted: Any, level: float) -> list[FloatArray]:
+    """The border of the confidence region of a centre on S² or in the plane; empty where there is none."""
+    if centre_of(fitted) is None or fitted.covariance is None or fitted.kept.region.manifold.dim != 2:
+        return []
+    rings: list[FloatArray] = fitted.region(fitted.centre.name, level).rings
+    return rings
 
 
 def view_of(
-    view: str | None, region: Region, X: FloatArray, centres: list[FloatArray], ellipses: list[FloatArray]
+    view: str | None, region: Region, X: FloatArray, centres: list[FloatArray], rings: list[FloatArray]
 ) -> View:
     """The view that is asked for, or that suits what is to be seen."""
     manifold = region.manifold
     if view is not None and not isinstance(view, str):
         raise InvalidTypeError(f"view must be 'globe', 'map' or a projection of pyproj; got {type(view).__name__}.")
-    everything = np.vstack([X, *centres, *ellipses])
+    everything = np.vstack([X, *centres, *rings])
     if manifold == Sphere(2):
         middle = X.mean(axis=0) + sum(centres, np.zeros(3)) / max(len(centres), 1)
         middle = middle / np.linalg.norm(middle) if np.linalg.norm(middle) > 1e-6 else X[0]

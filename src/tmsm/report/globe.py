@@ -13,7 +13,7 @@ from tmsm.datasets import load_land
 from tmsm.errors import InvalidInputError, MissingDependencyError
 from tmsm.estimators.base import Estimator
 from tmsm.manifolds import Sphere
-from tmsm.plots.fit_display import centre_of, ellipse_of, mass_levels, region_of
+from tmsm.plots.fit_display import centre_of, mass_levels, region_of, rings_of
 from tmsm.plots.style import BORDER, COLOURS, POINTS
 from tmsm.regions.base import Region
 
@@ -45,14 +45,14 @@ def globe_data(fits: Mapping[str, Estimator]) -> tuple[list[dict[str, Any]], dic
     middle, far = X.mean(axis=0), [X]
     for k, (label, fit) in enumerate(fits.items()):
         one, colour = fit._fitted, COLOURS[k % len(COLOURS)]
-        centre = centre_of(one.params)
+        centre = centre_of(one)
         if centre is None:
             continue
-        ellipse = ellipse_of(fit, 0.95)
+        rings = rings_of(one, 0.95)
         far.append(np.atleast_2d(centre))
-        if ellipse is not None:
-            traces.append(_lines([ellipse], f"{label}: 95 % region", colour, 2.0))
-            far.append(ellipse)
+        if rings:
+            traces.append(_lines(rings, f"{label}: 95 % region", colour, 2.0))
+            far.extend(rings)
         trace = _markers(np.atleast_2d(centre), f"{label}: centre", colour, 13, 1.0)
         trace["marker"] |= {"symbol": _SYMBOLS[k % len(_SYMBOLS)], "line": {"color": "white", "width": 1.5}}
         traces.append(trace)
@@ -140,7 +140,7 @@ def _density_lines(one: Any) -> list[FloatArray]:
     if found is None:
         return []
     levels, dense = found
-    given = centre_of(one.params)
+    given = centre_of(one)
     centre = _unit(dense.mean(axis=0), dense[0]) if given is None else given
     reach = min(1.2 * _angles(dense, centre).max(), np.pi)
     return _contours(lambda X: one.model.log_kernel(X, one.theta), centre, levels, reach)

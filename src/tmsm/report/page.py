@@ -67,6 +67,8 @@ def _headline(fit: Estimator) -> str:
     params = fit.params_
     if "mean_direction" not in params:
         return escape(fit._fitted.title)
+    if not fit.determined_:
+        return "<strong>No centre is in reach</strong> of these points."
     error = fit.std_errors_["mean_direction"] if fit._fitted.covariance is not None else None
     text = f"The centre lies at <strong>{escape(place(params['mean_direction'], error))}</strong>"
     if error is not None:

@@ -82,6 +82,8 @@ def _centre(fits: Mapping[str, Estimator]) -> list[Finding]:
     params = fit.params_
     if "mean_direction" not in params:
         return []
+    if (reason := fit._fitted.undetermined) is not None:
+        return [Finding("warning", reason)]
     mean = np.asarray(params["mean_direction"])
     found = []
     if region.has_border:
@@ -99,7 +101,7 @@ def _centre(fits: Mapping[str, Estimator]) -> list[Finding]:
                 )
             )
     for label, other in list(fits.items())[1:]:
-        if "mean_direction" in other.params_:
+        if "mean_direction" in other.params_ and other.determined_:
             there = np.asarray(other.params_["mean_direction"])
             name = f"{label[:1].upper()}{label[1:]}"
             text = f"{name}: the centre would lie {kilometres(mean, there)} away, at {place(there)}."
