@@ -135,8 +135,11 @@ class Fit:
             if not field.is_centre or (method is None and self.ellipse_is_local(field.name, level)):
                 return wald[field.name]
             return self.region(field.name, level).half_axes
-        square = critical_square(1, level, self.error_df)
-        found = profile_interval(self.discrepancy, self.model, field, self.embedding_dim, square)
+
+        def critical(k: int) -> float:
+            return critical_square(k, level, self.error_df)
+
+        found = profile_interval(self.discrepancy, self.model, field, self.embedding_dim, critical)
         if found is None:
             return wald[field.name]
         return tuple(float(end) if np.ndim(end) == 0 else end for end in found)

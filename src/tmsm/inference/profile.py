@@ -45,12 +45,14 @@ def profile_of(
 
 
 def profile_interval(
-    discrepancy: Discrepancy, model: Model, field: Field, embedding_dim: int, square: float
+    discrepancy: Discrepancy, model: Model, field: Field, embedding_dim: int, critical: Callable[[int], float]
 ) -> tuple[FloatArray, FloatArray] | None:
-    """The values of a parameter, entry by entry, whose profile is at most ``square``; None where there is no profile.
+    """The values of a parameter, entry by entry, that the data do not reject; None where there is no profile.
 
-    ``square`` is the critical squared distance in standard errors.
+    ``critical`` gives the critical squared distance, in standard errors, for so many parameters.  There is one, but at
+    the lowest value of a size (no concentration, no ovalness) other parameters vanish with it and count, too.
     """
+    square = critical(1)
     theta = discrepancy.theta
     if theta.size > _MAX_STATISTICS:
         return None
@@ -72,7 +74,10 @@ def profile_interval(
             return None
         step = float(np.sqrt(square * float(discrepancy.covariance_of(row)[0, 0])))
         try:
-            low[index] = _end(profile, float(estimate[index]), -step, square, lowest, theta)
+            if np.isfinite(lowest) and _allows_lowest(profile, model, field, embedding_dim, theta, critical):
+                low[index] = lowest
+            else:
+                low[index] = _end(profile, float(estimate[index]), -step, square, lowest, theta)
             high[index] = _end(profile, float(estimate[index]), step, square, lowest, theta)
         except (TmsmError, np.linalg.LinAlgError):
             return None
@@ -137,6 +142,22 @@ def _end(profile: Profile, estimate: float, step: float, square: float, lowest: 
     if reach >= limit:
         return lowest if step < 0.0 else np.inf
     return float(estimate + np.copysign(reach, step))
+
+
+def _allows_lowest(
+    profile: Profile,
+    model: Model,
+    field: Field,
+    embedding_dim: int,
+    theta: FloatArray,
+    critical: Callable[[int], float],
+) -> bool:
+    """Whether the data do not reject the lowest value of a size."""
+    constraint = model.slice(field.name, field.lowest, embedding_dim) if np.isfinite(field.lowest) else None
+    if constraint is None:
+        return False
+    vanishing = model.constraint(embedding_dim).n_free - constraint.n_free
+    return profile(field.lowest, theta)[0] <= critical(vanishing)
 
 
 def _entry_profile(

@@ -15,7 +15,6 @@ from tmsm.inference.discrepancy import Discrepancy, QuadraticDiscrepancy
 from tmsm.inference.profile import farthest_within, profile_of
 from tmsm.manifolds import Manifold
 from tmsm.models.base import Model
-from tmsm.models.constraints import HalfLine
 from tmsm.models.parameters import Field
 from tmsm.progress import with_progress
 
@@ -61,6 +60,7 @@ class ConfidenceRegion:
     model: Model
     manifold: Manifold
     square: float
+    error_df: float | None
 
     @classmethod
     def of(
@@ -81,7 +81,7 @@ class ConfidenceRegion:
                 "confidence_interval() gives its interval."
             )
         square = critical_square(manifold.dim, level, error_df)
-        return cls(field, level, estimate, discrepancy, model, manifold, square)
+        return cls(field, level, estimate, discrepancy, model, manifold, square, error_df)
 
     def __repr__(self) -> str:
         extent = "everywhere" if self.everywhere else f"up to {self._reach(self.half_axes[0])} from the estimate"
@@ -96,6 +96,8 @@ class ConfidenceRegion:
             Shape (n, D).
         """
         X = self.manifold.check_points(points)
+        if self.everywhere:
+            return np.ones(len(X), dtype=bool)
         return np.array([self.distance(x) <= self.square for x in X], dtype=bool)
 
     def distance(self, point: FloatArray) -> float:
@@ -105,15 +107,24 @@ class ConfidenceRegion:
 
     @cached_property
     def everywhere(self) -> bool:
-        """Whether no value at all is rejected."""
+        """Whether no value at all is rejected, as where the rows do not even reject a uniform density."""
         if not self._closed:
             return False
-        # A density without a centre has every direction.
-        zero = np.zeros_like(self.discrepancy.theta)
-        somewhere = self.model.slice(self.field.name, self.estimate, self.manifold.embedding_dim)
-        if isinstance(somewhere, HalfLine) and isinstance(self.discrepancy, QuadraticDiscrepancy):
-            return self.discrepancy(zero)[0] <= self.square
+        if self._may_be_uniform():
+            return True
         return all(self.distance(x) <= self.square for x in self._corners())
+
+    def _may_be_uniform(self) -> bool:
+        """Whether θ = 0, which belongs to every direction, is within the distance for all parameters together."""
+        D = self.manifold.embedding_dim
+        zero = np.zeros_like(self.discrepancy.theta)
+        here = self.model.slice(self.field.name, self.estimate, D)
+        if here is None or np.linalg.norm(here.point(zero).theta) > 0.0:
+            return False  # something is known, and no density of the family is uniform
+        n_free = self.model.constraint(D).n_free
+        square = critical_square(n_free, self.level, self.error_df)
+        jacobian = np.eye(zero.size)
+        return self.discrepancy(zero)[0] * self.discrepancy.units(jacobian, -self.discrepancy.theta) <= square
 
     @cached_property
     def half_axes(self) -> FloatArray:

@@ -136,8 +136,11 @@ class Kent(HarmonicFamily):
             return self._with_mean(np.asarray(value))
         if name not in ("concentration", "ovalness") or getattr(self, name) is not None or not self.balanced:
             return None
-        if name == "ovalness" and value == 0.0:
-            return AffineSubspace(np.zeros(8), np.eye(8)[:, :3]) if self.concentration is None else None
+        if value == 0.0:
+            if self.concentration is not None or self.ovalness is not None:
+                return None
+            # Without ovalness a vector is left; without concentration, and with one mode, nothing.
+            return AffineSubspace(np.zeros(8), np.eye(8)[:, : 3 if name == "ovalness" else 0])
         known = {"concentration": self.concentration, "ovalness": self.ovalness, name: value}
         if self.unimodal and None not in known.values() and not self._is_unimodal(*map(float, known.values())):
             return None
