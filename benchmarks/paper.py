@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
+from tmsm_experiments.cells import Store
 from tmsm_experiments.paper import accuracy
-from tmsm_experiments.paper.cells import Store
 from tmsm_experiments.paper.methods import GEODESIC, NAIVE, PROJECTED, TRUNCSM
 from tmsm_experiments.paper.settings import VMF_KNOWN, VMF_UNKNOWN
 

@@ -12,8 +12,8 @@ import pytest
 import tmsm
 from benchmarks import paper as benchmark
 from benchmarks.paper import INDEPENDENT
+from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper import accuracy, bound, errata, illustration, origins, page, storms, verdicts
-from tmsm_experiments.paper.cells import Store, run_cells
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE
 from tmsm_experiments.paper.results import Results
 from tmsm_experiments.paper.settings import EXPERIMENTS, HEMISPHERE, KENT_KNOWN, VMF_KNOWN, VMF_UNKNOWN

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import tmsm
+from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper.bound import bound
-from tmsm_experiments.paper.cells import Store, run_cells
 from tmsm_experiments.paper.methods import NAIVE, OURS, PAPER, methods
 from tmsm_experiments.paper.settings import EXPERIMENTS, SIZES, TRUE_ANGLES, Experiment
 

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 import tmsm
-from tmsm_experiments.paper.cells import write_whole
+from tmsm_experiments.cells import write_whole
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED, TRUNCSM
 
 # Okabe and Ito's colours; markers and lines differ as well.

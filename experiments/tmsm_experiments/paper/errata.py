@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tmsm
-from tmsm_experiments.paper.cells import Store, run_cells
+from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper.settings import HEMISPHERE, KENT_KNOWN, TRUE_MEAN, VMF_UNKNOWN
 
 SEEDS = 40

@@ -5,7 +5,7 @@ from string import Template
 
 import numpy as np
 
-from tmsm_experiments.paper.cells import write_whole
+from tmsm_experiments.cells import write_whole
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, PROJECTED
 from tmsm_experiments.paper.results import Results, as_text
 from tmsm_experiments.paper.tables import markdown

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 import tmsm
+from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper import drawing
-from tmsm_experiments.paper.cells import Store, run_cells
 from tmsm_experiments.paper.settings import HEMISPHERE, TRUE_MEAN, VMF_UNKNOWN
 
 ROWS = 500

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tmsm_experiments.cells import write_csv, write_whole
 from tmsm_experiments.paper import tables
-from tmsm_experiments.paper.cells import write_csv, write_whole
 from tmsm_experiments.paper.methods import OURS, PAPER
 from tmsm_experiments.paper.settings import EXPERIMENTS
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tmsm_experiments.cells import Store
 from tmsm_experiments.paper import accuracy, benchmark_figure, errata, illustration, page, projection, storms
-from tmsm_experiments.paper.cells import Store
 from tmsm_experiments.paper.results import Results, as_text
 
 FOLDER = "reproduction"

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import tmsm
+from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper import drawing
-from tmsm_experiments.paper.cells import Store, run_cells
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED
 from tmsm_experiments.paper.origins import density_levels
 

@@ -1,0 +1,118 @@
+"""The recorded results, and the page that shows them."""
+
+import csv
+import re
+from pathlib import Path
+
+import numpy as np
+
+from tmsm_experiments.cells import write_csv, write_whole
+from tmsm_experiments.coverage.settings import Setting
+
+RESULTS = Path(__file__).with_name("results.csv")
+PAGE = Path(__file__).parents[3] / "docs" / "coverage.md"
+LOWEST, HIGHEST = 0.92, 0.98
+SMALLEST_SIZE, LARGEST_SIZE = 0.03, 0.07
+HEADING = (
+    "model", "region", "centre", "rows", "method", "region covers", "ellipse", "intervals cover", "± 1.96 s.e.",
+    "test rejects", "no centre in reach", "no estimate",
+)  # fmt: skip
+
+
+def name_of(row: dict[str, str]) -> str:
+    return Setting(row["model"], row["region"], row["centre"], int(row["n"]), row["method"], row["kind"]).name
+
+
+def read() -> dict[str, dict[str, str]]:
+    """Name of the setting -> its row."""
+    if not RESULTS.is_file():
+        return {}
+    with RESULTS.open(newline="") as file:
+        return {name_of(row): row for row in csv.DictReader(file)}
+
+
+def write(rows: dict[str, dict[str, str]]) -> None:
+    write_csv(RESULTS, list(rows.values()))
+
+
+def outside(share: float, seeds: int, low: float, high: float) -> bool:
+    """Whether a share lies outside its bounds by more than two of its standard errors."""
+    error = 2.0 * float(np.sqrt(share * (1.0 - share) / seeds))
+    return share + error < low or share - error > high
+
+
+def exceptions(row: dict[str, str]) -> list[str]:
+    """Which of a row's columns are outside what is asked for."""
+    seeds = int(row["seeds"]) - int(row["failed"])
+    bounds = {
+        "region covers": (LOWEST, HIGHEST),
+        "interval lowest": (LOWEST, HIGHEST),
+        "interval highest": (LOWEST, HIGHEST),
+        "test rejects": (SMALLEST_SIZE, LARGEST_SIZE),
+    }
+    return [name for name, limits in bounds.items() if row[name] and outside(float(row[name]), seeds, *limits)]
+
+
+def percent(text: str) -> str:
+    return f"{100.0 * float(text):.1f}" if text else "–"
+
+
+def table(rows: list[dict[str, str]]) -> str:
+    lines = ["| " + " | ".join(HEADING) + " |", "| --- " * len(HEADING) + "|"]
+    for row in rows:
+        bad = exceptions(row)
+
+        def shown(name: str, row: dict[str, str] = row, bad: list[str] = bad) -> str:
+            return f"**{percent(row[name])}**" if name in bad else percent(row[name])
+
+        method = f"{row['method']}; {row['kind']}" if row["kind"] else row["method"]
+        cells = (
+            row["model"], row["region"], row["centre"], f"{int(row['n']):,}", method, shown("region covers"),
+            shown("ellipse covers"), _spread(row, "interval", shown), _spread(row, "wald", percent_of(row)),
+            shown("test rejects"), shown("undetermined"), "" if row["failed"] == "0" else row["failed"],
+        )  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def percent_of(row: dict[str, str]):
+    return lambda name: percent(row[name])
+
+
+def _spread(row: dict[str, str], method: str, shown) -> str:
+    low, high = f"{method} lowest", f"{method} highest"
+    return shown(low) if row[low] == row[high] else f"{shown(low)} to {shown(high)}"
+
+
+def overview(rows: list[dict[str, str]]) -> str:
+    """How many settings hold what is asked for."""
+    lines = ["| | settings | lowest | median | highest | within the bounds |", "| --- | --- | --- | --- | --- | --- |"]
+    for title, name, limits in (
+        ("regions of a centre", "region covers", (LOWEST, HIGHEST)),
+        ("the ellipse, as a control", "ellipse covers", (LOWEST, HIGHEST)),
+        ("intervals, the lowest of a setting", "interval lowest", (LOWEST, HIGHEST)),
+        ("estimate ± 1.96 standard errors, as a control", "wald lowest", (LOWEST, HIGHEST)),
+        ("goodness of fit at 5 %", "test rejects", (SMALLEST_SIZE, LARGEST_SIZE)),
+    ):
+        some = [row for row in rows if row[name]]
+        shares = np.array([float(row[name]) for row in some])
+        good = sum(not outside(float(row[name]), int(row["seeds"]) - int(row["failed"]), *limits) for row in some)
+        numbers = " | ".join(f"{100.0 * value:.1f}" for value in (shares.min(), np.median(shares), shares.max()))
+        lines.append(f"| {title} | {len(some)} | {numbers} | {good} |")
+    return "\n".join(lines)
+
+
+def write_page() -> None:
+    """Put the tables of the recorded results between their marks."""
+    text = page_text(PAGE.read_text(encoding="utf-8"))
+    write_whole(PAGE, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def page_text(text: str) -> str:
+    rows = list(read().values())
+    for name, found in {"overview": overview(rows), "settings": table(rows)}.items():
+        pattern = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+        text, count = pattern.subn(lambda match, found=found: f"{match[1]}\n{found}\n\n{match[2]}", text)
+        if count != 1:
+            raise ValueError(f"{PAGE.name} has {count} places for the table {name!r}.")
+    return text
