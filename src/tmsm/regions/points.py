@@ -13,6 +13,7 @@ from tmsm.arrays import BoolArray, FloatArray, row_norms, safe_divide
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Euclidean, Manifold, Sphere
 from tmsm.regions.base import Region
+from tmsm.regions.rounding import zero_on_border
 from tmsm.validation import as_float_array, as_rows
 from tmsm.values import frozen_array
 
@@ -94,15 +95,28 @@ class BorderPoints(Region):
         return KDTree(self.points)
 
     @cached_property
+    def _scale(self) -> float:
+        return 1.0 if isinstance(self.space, Sphere) else float(np.abs(self.points).max())
+
+    @cached_property
     def _flat_trees(self) -> dict[int, KDTree]:
         return {}
 
     @cached_property
+    def _gaps(self) -> FloatArray:
+        """Distance from each point of the border to the second nearest other one, shape (m,)."""
+        k = min(3, len(self.points))
+        return np.asarray(self._tree.query(self.points, k=k)[0]).reshape(len(self.points), -1)[:, -1]
+
+    @property
     def distance_slack(self) -> float:
         """The widest gap between a point of the border and the second nearest other one."""
-        k = min(3, len(self.points))
-        gaps = np.asarray(self._tree.query(self.points, k=k)[0]).reshape(len(self.points), -1)
-        return float(gaps[:, -1].max())
+        return float(self._gaps.max())
+
+    @property
+    def spacing(self) -> float:
+        """The gap between neighbouring points in which a place on the border lies, on average."""
+        return float(self._gaps @ self._gaps / max(float(self._gaps.sum()), 1e-300))
 
     def _inside(self, X: FloatArray) -> BoolArray:
         if self.inside_rule is None:
@@ -117,7 +131,7 @@ class BorderPoints(Region):
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         # The nearest point along the manifold is also the nearest through the embedding space.
         nearest = self.points[_nearest(self._tree, X)]
-        d = self.manifold.geodesic_distance(X, nearest)
+        d = zero_on_border(self.manifold.geodesic_distance(X, nearest), self._scale)
         away = -self.manifold.project_tangent(X, nearest - X)
         sign = np.where(self._inside(X), 1.0, -1.0)
         return sign * d, safe_divide(away, row_norms(away)) * sign[:, None]
