@@ -125,8 +125,8 @@ def _wide_gaps(effect: _Effect) -> list[str]:
         remedy = f"Use {'SphericalPolygon' if on_sphere else 'Polygon'} with the same points in order, or"
     needed = len(region.points) * shift / _NOTICEABLE
     return [
-        f"The border is known by {len(region.points):,} points that lie {gap:.3g}{unit} apart: on the border between them "
-        f"the distance is {0.25 * gap:.3g}{unit} on average instead of zero (half of the rows lie within "
+        f"The border is known by {len(region.points):,} points that lie {gap:.3g}{unit} apart: between them, on the "
+        f"border, the distance is {0.25 * gap:.3g}{unit} on average instead of zero (half of the rows lie within "
         f"{typical:.3g}{unit}). This moves the estimate by about {shift:.2g} standard errors. {remedy} at least "
         f"{float(f'{needed:.2g}'):,.0f} points."
     ]

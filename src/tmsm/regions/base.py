@@ -84,7 +84,8 @@ class Region(ValueObject, ABC):
         """Geodesic distance to the border, positive inside, and its tangent gradient.
 
         Returns shapes (n,) and (n, D).  Where two border points are nearest, any of their
-        gradients will do; where there is none (the centre of a cap) the gradient is zero.
+        gradients will do, and their mean is better where rounded rows may lie by the hundred, as halfway
+        between two sides of a box; where there is none (the centre of a cap) the gradient is zero.
         A distance that is rounding noise is zero (`zero_on_border`), so that a point on the border
         is outside, and outside the complement too.
         """
@@ -200,7 +201,7 @@ class AxisFrame:
     distances
         Distance to the nearer face along each axis, shape (n, k); infinite where there is none.
     signs
-        Derivative of that distance along its axis, ±1, shape (n, k).
+        Derivative of that distance along its axis, ±1, shape (n, k); zero halfway between two faces.
     turning
         Where axes turn from point to point: (i, j) -> the part along u_j of div(u_i) u_i + ∇_{u_i} u_i, shape (n,).
         Empty for straight axes.

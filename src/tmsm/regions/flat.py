@@ -13,7 +13,7 @@ from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
 from tmsm.regions.outlines import open_ring
-from tmsm.regions.rounding import check_steps, whole_cells, zero_on_border
+from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 from tmsm.validation import check_number, check_vector
 from tmsm.values import frozen_array
 
@@ -106,7 +106,8 @@ class Box(Region, AxisAligned):
         lower, upper = self.bounds
         from_lower = X - lower
         from_upper = upper - X
-        return np.minimum(from_lower, from_upper), np.where(from_lower <= from_upper, 1.0, -1.0)
+        size = np.where(np.isfinite(lower) & np.isfinite(upper), np.abs(lower) + np.abs(upper), 0.0)
+        return np.minimum(from_lower, from_upper), slope_of_nearer(from_lower, from_upper, size)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         distances, sign = self._face_distances(X)
@@ -115,8 +116,10 @@ class Box(Region, AxisAligned):
         d, towards = distances[rows, nearest], sign[rows, nearest]
         lower, upper = np.abs(self.bounds)
         zero_on_border(d, np.where(towards > 0.0, lower[nearest], upper[nearest]))
-        gradient = np.zeros_like(X)
-        gradient[rows, nearest] = towards
+        # On a ridge, the mean of the gradients beside it.
+        tied = is_rounding(distances - d[:, None], max(face for face in (*lower, *upper) if np.isfinite(face)))
+        tied[rows, nearest] = True
+        gradient = np.where(tied, sign, 0.0) / np.count_nonzero(tied, axis=1)[:, None]
         outside = d < 0.0
         if outside.any():
             # The nearest point clips every coordinate that is beyond its face.

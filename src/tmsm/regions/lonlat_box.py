@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, row_norms, safe_divide, safe_inverse
+from tmsm.arrays import BoolArray, FloatArray, IntArray, row_norms, safe_divide, safe_inverse
 from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
-from tmsm.regions.rounding import check_steps, whole_cells, zero_on_border
+from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 from tmsm.validation import check_number
 
 if TYPE_CHECKING:
@@ -178,10 +178,19 @@ class LonLatBox(Region):
 
         least = np.full(len(X), np.inf)
         gradient = np.zeros_like(X)
+        # Halfway between two edges, where rounded rows may lie by the hundred: rows, and half of what the second adds.
+        halfway: list[tuple[IntArray, FloatArray, FloatArray]] = []
 
-        def offer(d: FloatArray, direction: FloatArray, valid: FloatArray | bool = True) -> None:
+        def offer(d: FloatArray, direction: FloatArray, valid: BoolArray | None = None) -> None:
             """Take a signed distance and its inward gradient where it is the nearest so far."""
-            nearer = valid & (np.abs(d) < np.abs(least))
+            excess = np.abs(d) - np.abs(least)
+            nearer = excess < 0.0
+            if valid is not None:  # an edge, and the rows beside it
+                nearer &= valid
+                tied = np.flatnonzero(is_rounding(excess) & valid)
+                if tied.size:
+                    nearer[tied] = False
+                    halfway.append((tied, np.abs(d[tied]), 0.5 * (direction[tied] - gradient[tied])))
             least[nearer] = d[nearer]
             gradient[nearer] = direction[nearer]
 
@@ -208,6 +217,9 @@ class LonLatBox(Region):
         if lost.any():
             inward = self.manifold.project_tangent(X[lost], np.broadcast_to(self._middle, (int(lost.sum()), 3)))
             gradient[lost] = safe_divide(inward, row_norms(inward))
+        for rows, d, more in halfway:
+            still = is_rounding(d - np.abs(least[rows])) & ~lost[rows]
+            gradient[rows[still]] += more[still]
         return zero_on_border(np.where(inside, np.abs(least), -np.abs(least))), gradient
 
     @property
@@ -301,13 +313,13 @@ class _Compass(AxisAligned):
         else:
             lon = self.box.longitude_from_middle(X)
             beside = (np.radians(0.5 * self.box.width) - np.abs(lon)) * across
-            east_sign = np.where(lon > 0.0, -1.0, 1.0)
+            east_sign = slope_of_nearer(lon, -lon)
         tangent = X[:, 2] * safe_inverse(across)
         # ∇_e e = tan lat n, div n = −tan lat
         return AxisFrame(
             (eastwards, northwards),
             np.column_stack([beside, along]),
-            np.column_stack([east_sign, np.where(from_south <= from_north, 1.0, -1.0)]),
+            np.column_stack([east_sign, slope_of_nearer(from_south, from_north)]),
             {(0, 1): tangent, (1, 1): -tangent},
         )
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import BoolArray, FloatArray
 from tmsm.coordinates import xyz_to_lonlat
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold, Sphere
 from tmsm.regions.base import AxisAligned, Region
 
-__all__ = ["Grid", "check_steps", "find_grid", "whole_cells", "zero_on_border"]
+__all__ = ["Grid", "check_steps", "find_grid", "is_rounding", "slope_of_nearer", "whole_cells", "zero_on_border"]
 
 # Distances are computed to a few units in the last place of the coordinates: within so many a point is on the border.
 _ROUNDING = 8.0 * np.finfo(np.float64).eps
@@ -30,15 +30,31 @@ _FEWEST, _ENOUGH = 20, 4096
 _NEAR_POLE = 0.9998
 
 
+def is_rounding(d: FloatArray, scale: FloatArray | float = 1.0) -> BoolArray:
+    """Which differences of numbers of the size ``scale`` are rounding noise."""
+    return np.abs(d) <= _ROUNDING * scale
+
+
 def zero_on_border(d: FloatArray, scale: FloatArray | float = 1.0) -> FloatArray:
     """Signed distances with those that are rounding noise set to zero, in place: such points lie on the border.
 
     ``scale`` is the size of the coordinates that the distance was computed from; one on a sphere.
     """
-    near = np.abs(d) <= _ROUNDING * scale
+    near = is_rounding(d, scale)
     if near.any():
         d[near] = 0.0
     return d
+
+
+def slope_of_nearer(from_lower: FloatArray, from_upper: FloatArray, scale: FloatArray | float = 1.0) -> FloatArray:
+    """Derivative of min(from_lower, from_upper) along the axis: ±1, and zero halfway between the two faces.
+
+    Halfway, where rounded rows may lie by the hundred, it is the mean of both sides.
+    """
+    with np.errstate(invalid="ignore"):  # two faces at infinity
+        slope = np.sign(zero_on_border(from_upper - from_lower, scale))
+    slope[np.isnan(slope)] = 1.0
+    return slope
 
 
 def whole_cells(lower: FloatArray, upper: FloatArray, step: FloatArray) -> tuple[FloatArray, FloatArray]:
