@@ -142,8 +142,9 @@ def _step(values: FloatArray) -> float:
             continue
         step = float(np.ptp(ordered) / np.rint(gaps / step).sum())
         # A grid that does not go through zero is none of ours: (k + ½) step has its cells' edges at multiples.
-        for candidate in (float(f"{step:.{digits}g}") for digits in (3, 6, 9)):
-            if (np.abs(values / candidate - np.rint(values / candidate)) <= _ON_GRID).all():
+        for digits, miss in ((3, 0.05 * _ON_GRID), (6, 0.05 * _ON_GRID), (10, _ON_GRID)):
+            candidate = float(f"{step:.{digits}g}")
+            if (np.abs(values / candidate - np.rint(values / candidate)) <= miss).all():
                 return candidate
     return 0.0
 
