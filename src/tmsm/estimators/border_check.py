@@ -20,10 +20,10 @@ from tmsm.rows import Rows
 
 __all__ = ["misplaced_border"]
 
-# At such a shift, in standard errors, a 95 % interval still covers 94 %.
-_NOTICEABLE = 0.3
-# The density next to the border comes from rows within so many steps of it.
-_WINDOW = 2.0
+# At such a shift, in standard errors, a 95 % interval still covers 92 %.
+_NOTICEABLE = 0.5
+# The density next to the border comes from rows within so many steps of it, and from so many rows at least.
+_STEPS, _ROWS = 2.0, 50
 
 
 def misplaced_border(influence: Influence, covariance: FloatArray | None, kept: Rows, n_rows: int) -> list[str]:
@@ -94,27 +94,34 @@ def _strip_of_cells(
     """Points between the border and that of the whole cells, and the mass that is missing there."""
     d, inward = region.signed_distance(X)
     depth = cells.signed_distance(X)[0]
-    width, window = d - depth, _WINDOW * grid.largest_step
+    width, window = d - depth, _window(_STEPS * grid.largest_step, depth)
     # Where the border cuts a cell beyond its middle the rows of that cell are there.
     near = (depth > 0.0) & (depth <= window) & (width > 0.0) & (width < 0.51 * grid.largest_step)
     strip = region.manifold.exponential(X[near], inward[near] * (0.5 * width - d)[near, None])
     return strip, (share * width / window)[near]
 
 
+def _window(least: float, d: FloatArray) -> float:
+    """A distance from the border within which enough rows lie."""
+    inside = d[d > 0.0]
+    return max(least, float(np.partition(inside, _ROWS)[_ROWS])) if inside.size > _ROWS else least
+
+
 def _wide_gaps(effect: _Effect) -> list[str]:
     """On the border the distance to the nearest of points that lie a gap apart is a quarter of the gap, not zero.
 
-    So the border is in effect a quarter of the gap further out than the rows go.  The missing strip has as much effect
-    as the rows within half a gap of a point, which fill half-discs: these hold π/2 times its mass, and in them the
-    distance grows 2/π times as fast across the border.  The likelihood needs no distance.
+    So the border is in effect a quarter of the gap further out than the rows go.  What is missing there is told by the
+    rows within r of a point, r at least half a gap: over these the slope of the distance across the border integrates
+    to r − gap/4 for each unit of length along it.  The likelihood needs no distance.
     """
     region = effect.kept.region
     if not isinstance(region, BorderPoints) or isinstance(effect.influence, LikelihoodInfluence):
         return []
     X, share = effect.rows()
     d, _ = region.signed_distance(X)
-    gap, near = region.spacing, d < 0.5 * region.spacing
-    shift = effect.of(X[near], share[near])
+    gap, window = region.spacing, _window(0.5 * region.spacing, d)
+    near = d <= window
+    shift = effect.of(X[near], 0.25 * gap / (window - 0.25 * gap) * share[near])
     if shift < _NOTICEABLE:
         return []
     on_sphere = isinstance(region.manifold, Sphere)
