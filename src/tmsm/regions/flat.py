@@ -40,6 +40,8 @@ class Box(Region, AxisAligned):
     >>> d, _ = tmsm.Box([0.0, 0.0], [1.0, 2.0]).border_distance([[0.5, 0.75], [2.0, 3.0]])
     >>> d.round(6)
     array([ 0.5     , -1.414214])
+    >>> tmsm.Box([0.0, 0.0], [1.0, 2.0], rounded=0.1).border_distance([[0.5, 0.7]])[0].round(6)
+    array([0.45])
     """
 
     lower: FloatArray

@@ -60,6 +60,12 @@ class LonLatBox(Region):
     >>> box = tmsm.LonLatBox(west=170, south=-10, east=-170, north=10)
     >>> box.contains(tmsm.lonlat_to_xyz([180, 0], [0, 0]))
     array([ True, False])
+
+    Rows rounded to half a degree that lie on an edge are left out, and so is the half cell next to it:
+
+    >>> cells = tmsm.LonLatBox(west=170, south=-10, east=-170, north=10, rounded=0.5)
+    >>> cells.contains(tmsm.lonlat_to_xyz([170, 170.2, 170.5], [0, 0, 0]))
+    array([False, False,  True])
     """
 
     west: float

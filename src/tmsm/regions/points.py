@@ -30,10 +30,11 @@ _CHUNK = 65536
 class BorderPoints(Region):
     """A border known only through points on it; the nearest one stands for the border.
 
-    Between two points of the border the distance is too large, so the weight does not vanish on
-    the border and the estimate is biased: by a share that grows with their spacing over the
-    typical distance of the data to the border.  Where the border's course is known, use a region
-    with edges.
+    Between two points of the border the distance is too large: on the border it is a quarter of
+    the gap on average instead of zero.  The weight does not vanish there, and the estimate is
+    biased as if the border were so much further out than the rows go.  ``status_`` of a fit says
+    so where it matters.  Where the border's course is known, use a region with edges, such as
+    `SphericalPolygon` with the same points in order.
 
     Parameters
     ----------
