@@ -135,6 +135,10 @@ def test_wide_gaps_between_border_points_are_told():
     )
     mended = [tmsm.ScoreMatching(MODEL, polygon, "saturating").fit(X[polygon.contains(X)]) for X in tables]
     assert abs(errors(mended).mean()) < 3 / np.sqrt(3)
+    two = tmsm.BorderPoints([[1.0, 0.0], [-1.0, 0.0]], contains=lambda X: X[:, 1] > 0)  # a border without gaps
+    arc = {"mean_direction": [0.0, 1.0], "concentration": 2.0}
+    X = MODEL.sample(500, tmsm.Hemisphere([0.0, 1.0]), random_state=0, **arc)
+    assert said(tmsm.ScoreMatching(MODEL, two).fit(X)) is None
     fit = biased[0]._fitted
     likelihood = LikelihoodInfluence(fit.model, fit.theta, fit.covariance)
     assert misplaced_border(likelihood, fit.covariance, fit.kept, fit.n_samples) == []

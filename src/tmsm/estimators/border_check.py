@@ -80,7 +80,8 @@ def _rounded(effect: _Effect) -> list[str]:
         return []
     # Of many rows only some are looked at.
     number = round(len(on_border) * max(1.0, effect.n_rows / len(X)))
-    dropped = f" {number:,} row{'s were' if number > 1 else ' was'} dropped because of it." if number else ""
+    about = "" if effect.n_rows <= len(X) else "About "
+    dropped = f" {about}{number:,} row{'s were' if number > 1 else ' was'} dropped because of it." if number else ""
     return [
         f"{grid.describe()}, and the border lies on that grid: rows within half a step of it were rounded onto it, and "
         f"the others stop half a step before it.{dropped} This moves the estimate by about {shift:.2g} standard "
@@ -112,10 +113,13 @@ def _wide_gaps(effect: _Effect) -> list[str]:
 
     So the border is in effect a quarter of the gap further out than the rows go.  What is missing there is told by the
     rows within r of a point, r at least half a gap: over these the slope of the distance across the border integrates
-    to r − gap/4 for each unit of length along it.  The likelihood needs no distance.
+    to r − gap/4 for each unit of length along it.  The likelihood needs no distance, and in dimension one points are
+    all that there is of a border.
     """
     region = effect.kept.region
-    if not isinstance(region, BorderPoints) or isinstance(effect.influence, LikelihoodInfluence):
+    if not isinstance(region, BorderPoints) or region.manifold.dim < 2:
+        return []
+    if isinstance(effect.influence, LikelihoodInfluence):
         return []
     X, share = effect.rows()
     d, _ = region.signed_distance(X)
