@@ -12,6 +12,7 @@ from tmsm.arrays import ArrayLike, BoolArray, FloatArray
 from tmsm.errors import InvalidInputError
 from tmsm.progress import with_progress
 from tmsm.regions.base import BorderView, Region
+from tmsm.regions.rounding import find_grid
 from tmsm.validation import check_option, check_sample_weight
 
 __all__ = ["BORDER_TOLERANCE", "Block", "Rows"]
@@ -54,7 +55,8 @@ class Block:
 class Rows:
     """The rows of a table inside a region; `map` goes over them in blocks.
 
-    ``n_outside`` counts the rows that the last complete run dropped.
+    ``n_outside`` counts the rows that the last complete run dropped.  ``on_border``, shape (k, D), are those of a table
+    that lay exactly on the border when these rows were `kept` of it.
     """
 
     def __init__(
@@ -70,6 +72,8 @@ class Rows:
         self._weight = check_sample_weight(sample_weight, len(self._X))
         self.n_outside = 0
         self._moved = self._settled = False
+        self.on_border: FloatArray = np.empty((0, self._X.shape[1]))
+        self._touching = self.on_border
 
     def __len__(self) -> int:
         return len(self._X)
@@ -141,17 +145,21 @@ class Rows:
         if weight is not None:
             X, weight = X[weight > 0.0], weight[weight > 0.0]
         if self.region.has_border and len(X):
-            X, inside = self._inside(X)
+            d, _ = self.region.signed_distance(X)
+            self._touching = X[d == 0.0]
+            X, inside = self._inside(X, d)
             weight = None if weight is None else weight[inside]
         if len(X) == 0:  # such rows may be rare
             found = [(np.empty_like(X), np.empty(0)), *self.map(Block.rows_with_weight)]
             X, weight = (np.concatenate(parts)[:_SAMPLE_ROWS] for parts in zip(*found, strict=True))
         return X, None if self._weight is None else weight
 
-    def kept(self) -> Rows:
-        """A copy of the sample as rows of their own: what an estimate keeps to be judged by later."""
-        X, weight = self.weighted_sample()
-        return Rows(X, self.region, weight)
+    def kept(self, sample: tuple[FloatArray, FloatArray | None] | None = None) -> Rows:
+        """The `weighted_sample` as rows of their own: what an estimate keeps to be judged by later."""
+        X, weight = self.weighted_sample() if sample is None else sample
+        kept = Rows(X, self.region, weight)
+        kept.on_border = self._touching
+        return kept
 
     def same_as(self, other: Rows) -> bool:
         """Whether two tables have the same rows and weights."""
@@ -174,10 +182,12 @@ class Rows:
 
     def describe_outside(self) -> str:
         """Say how many rows lie outside, and which one farthest."""
-        outside = on_border = worst = 0
+        outside = on_border = rounded = worst = 0
         depth = np.inf
         for start in range(0, len(self._X), _SAMPLE_ROWS):
-            d, _ = self.region.signed_distance(self._read(slice(start, start + _SAMPLE_ROWS)))
+            X = self._read(slice(start, start + _SAMPLE_ROWS))
+            d, _ = self.region.signed_distance(X)
+            rounded += int(np.count_nonzero(self.region.left_out(X)))
             outside += int(np.count_nonzero(~(d > 0.0)))
             on_border += int(np.count_nonzero(np.abs(d) <= BORDER_TOLERANCE))
             lowest = int(np.argmin(d))
@@ -192,11 +202,21 @@ class Rows:
         touching = f", {on_border} of them on the border" if 0 < on_border < outside else ""
         if on_border == outside:
             touching = ", on the border"
+        if rounded:
+            touching += f", {rounded} of them on the border before it was taken in for rounded rows"
         return (
             f"X has {outside} of {n} rows outside the region{touching} "
             f"(worst: row {worst}, {abs(depth):.3g} beyond the border). "
-            f"Check the region's side (~region is the other one), {advice}"
+            f"Check the region's side (~region is the other one), {advice}{self._describe_rounding(on_border)}"
         )
+
+    def _describe_rounding(self, on_border: int) -> str:
+        """Say what to do where rounding put rows on the border."""
+        grid = find_grid(self.region.manifold, self._read(slice(None, None, self.sample_stride))) if on_border else None
+        if grid is None:
+            return ""
+        rows = f"{on_border:,} row{'s' * (on_border > 1)} lie{'s' * (on_border == 1)}"
+        return f" {grid.describe()}, and {rows} exactly on the border. {grid.remedy(self.region)}"
 
     def _block(self, piece: slice) -> tuple[Block | None, int]:
         """Read, check and filter some rows: the block, and how many rows were dropped."""
@@ -214,11 +234,14 @@ class Rows:
         weight = None if weight is None else weight[inside]
         return Block(BorderView(self.region, X), weight, float(d.max())), len(d) - len(X)
 
-    def _inside(self, X: FloatArray, d: FloatArray | None = None) -> tuple[FloatArray, BoolArray]:
-        """The rows inside, column-major, and which they are; an error where outside="raise"."""
-        inside = (self.region.signed_distance(X)[0] if d is None else d) > 0.0
+    def _inside(self, X: FloatArray, d: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """The rows at positive distances, column-major, and which they are; an error where outside="raise".
+
+        Rows that a region for rounded rows leaves out by itself are no error.
+        """
+        inside = d > 0.0
         if not inside.all():
-            if self.outside == "raise":
+            if self.outside == "raise" and not self.region.left_out(X[~inside]).all():
                 raise InvalidInputError(self.describe_outside())
             X = np.asfortranarray(X[inside])
         return X, inside

@@ -162,6 +162,25 @@ def test_points_outside_are_dropped_on_request_and_said(folder):
     assert "1 of 601 points lie outside the border" in done.stderr
 
 
+def test_a_box_for_rounded_points(tmp_path):
+    from tmsm.cli.inputs import read_region, rows_inside
+    from tmsm.points import read_points
+
+    box = tmsm.LonLatBox(-100, 25, -75, 48, rounded=0.5)
+    assert read_region("box:-100,25,-75,48,rounded=0.5") == box
+    assert read_region("box:-100,25,-75,48,rounded=2.5/2") == tmsm.LonLatBox(-100, 25, -75, 48, rounded=(2.5, 2))
+    with pytest.raises(ValueError, match="After them may come rounded="):
+        read_region("box:-100,25,-75,48,rounded=half")
+    lon, lat = np.random.default_rng(0).uniform([[-100], [25]], [[-75], [48]], (2, 400))
+    lines = [f"{a},{b}" for a, b in zip(np.rint(2 * lon) / 2, np.rint(2 * lat) / 2, strict=True)]
+    (tmp_path / "rounded.csv").write_text("\n".join(["lon,lat", *lines]))
+    points = read_points(tmp_path / "rounded.csv", None)
+    with pytest.raises(ValueError, match=r"exactly on the border. Write box:WEST,SOUTH,EAST,NORTH,rounded=0\.5"):
+        rows_inside(points, tmsm.LonLatBox(-100, 25, -75, 48), "raise")
+    inside = rows_inside(points, box, "raise")  # those on the border are left out by themselves
+    assert 300 < inside.sum() < 400
+
+
 def test_save_and_show(folder, tmp_path):
     first = good("fit", "points.csv", "--region", "border.geojson", "--save", tmp_path / "fit.json", cwd=folder)
     shown = good("show", tmp_path / "fit.json", cwd=tmp_path)

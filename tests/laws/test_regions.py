@@ -103,6 +103,59 @@ def test_next_to_and_on_the_border_nothing_is_nan(case):
                 assert np.abs(distance).max() <= abs(gap) + 2e-8  # the root of rounding, where the ellipse is flat
 
 
+def on_neither_side(region, B):
+    assert not region.contains(B).any()
+    assert not (~region).contains(B).any()
+    for part in (region, ~region):
+        np.testing.assert_array_equal(part.border_distance(B)[0], 0.0)
+
+
+@CASES
+def test_a_point_on_the_border_is_on_neither_side(case):
+    if not (case.exact and case.signed):
+        return
+    manifold, B = case.region.manifold, inside_points(case.region, 100)
+    for _ in range(3):  # the first walk is long, and its end is off by what its direction is
+        d, gradient = case.region.border_distance(B)
+        B = walk(manifold, B, -gradient, d)
+        B = B / np.linalg.norm(B, axis=1)[:, None] if isinstance(manifold, tmsm.Sphere) else B
+    on_neither_side(case.region, B)
+
+
+def test_points_written_down_on_a_border_are_on_neither_side():
+    rng = np.random.default_rng(0)
+    share = rng.uniform(0.0, 1.0, 40)
+    for k in range(20):
+        (w, e), (s, n) = (np.sort(rng.choice(np.arange(-limit, limit), 2, replace=False)) for limit in (180, 89))
+        lon, lat = w + share * (e - w), s + share * (n - s)
+        meridians = [tmsm.lonlat_to_xyz(edge, lat) for edge in (w, e)]
+        parallels = [tmsm.lonlat_to_xyz(lon, edge) for edge in (s, n)]
+        on_neither_side(tmsm.LonLatBox(w, s, e, n), np.vstack(meridians + parallels))
+        far = 10.0 ** rng.uniform(-2, 7)
+        vertices = rng.normal(size=(3, 2)) + far * rng.normal(size=2)
+        edge = vertices[k % 3] + share[:, None] * (vertices[(k + 1) % 3] - vertices[k % 3])
+        on_neither_side(tmsm.Polygon(vertices), edge)
+        multiples = np.rint(10 * far * rng.normal(size=(40, 2)))
+        on_neither_side(
+            tmsm.HalfSpace([1.0, 0.0], 0.1 * multiples[0, 0]), 0.1 * multiples * [0, 1] + [0.1 * multiples[0, 0], 0]
+        )
+        steps = 0.1 * np.arange(3, 8)  # 0.1 * 3 is not 0.3
+        on_neither_side(tmsm.Box([0.3, 0.3], [0.7, 0.7]), np.column_stack([np.full(5, 0.1 * 3), steps]))
+    on_neither_side(tmsm.Cap([0.0, 0.0, 1.0], np.pi / 3), tmsm.lonlat_to_xyz(lon, 30.0))
+    quadrilateral = tmsm.lonlat_to_xyz([10, 40, 40, 10], [20, 25, 50, 47])  # two edges along meridians
+    lat = np.array([25.0, 26.5, 33.3, 47.0])
+    on_neither_side(tmsm.SphericalPolygon([quadrilateral]), tmsm.lonlat_to_xyz([[10], [40]], lat).reshape(-1, 3))
+
+
+def test_the_seam_of_two_boxes_that_touch_is_on_neither_side():
+    # Sets without their borders leave it out; it must not depend on the last digit.
+    lat = np.linspace(11.0, 49.0, 39)
+    for seam in (-110, -37, 3, 77):
+        both = tmsm.LonLatBox(seam - 10, 10, seam, 50) | tmsm.LonLatBox(seam, 10, seam + 10, 50)
+        on_neither_side(both, tmsm.lonlat_to_xyz(seam, lat))
+        assert (both | tmsm.LonLatBox(seam - 1, 10, seam + 1, 50)).contains(tmsm.lonlat_to_xyz(seam, lat)).all()
+
+
 @CASES
 def test_complement_flips_the_sign(case):
     X = points(case.region.manifold, 100)

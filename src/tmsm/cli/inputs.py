@@ -17,6 +17,7 @@ from tmsm.models.base import Model
 from tmsm.points import PointFile, read_frame
 from tmsm.regions import Cap, Everywhere, LonLatBox, SphericalPolygon
 from tmsm.regions.base import Region
+from tmsm.regions.rounding import find_grid
 from tmsm.validation import check_option
 
 __all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "rows_inside", "split_columns"]
@@ -33,7 +34,7 @@ _SHAPES = {"cap": ("longitude", "latitude", "radius"), "box": ("west", "south", 
 
 
 def read_region(text: str) -> Region:
-    """A border: a file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH" or "everywhere"."""
+    """A border: a file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH[,rounded=STEP]" or "everywhere"."""
     if text == "everywhere":
         return Everywhere(Sphere(2))
     if text == "usa":
@@ -60,16 +61,19 @@ def read_region(text: str) -> Region:
 
 def _shape(kind: str, rest: str) -> Region:
     names = _SHAPES[kind]
+    listed, _, rounded = rest.partition(",rounded=") if kind == "box" else (rest, "", "")
     try:
-        numbers = [float(part) for part in rest.split(",")]
+        numbers = [float(part) for part in listed.split(",")]
+        steps = [float(part) for part in rounded.split("/")] if rounded else []
     except ValueError:
-        numbers = []
-    if len(numbers) != len(names):
+        numbers, steps = [], []
+    if len(numbers) != len(names) or len(steps) > 2:
+        also = " After them may come rounded= and the step to which the points were rounded." if kind == "box" else ""
         raise InvalidInputError(
-            f"{kind}:{rest} must be {kind}: and {len(names)} numbers, {', '.join(names)}, in degrees."
+            f"{kind}:{rest} must be {kind}: and {len(names)} numbers, {', '.join(names)}, in degrees.{also}"
         )
     if kind == "box":
-        return LonLatBox(*numbers)
+        return LonLatBox(*numbers, rounded=(steps[0], steps[-1]) if steps else None)
     if not 0.0 < numbers[2] < 180.0:
         raise InvalidInputError(f"The radius of cap:{rest} must be between 0 and 180 degrees; got {numbers[2]:g}.")
     return Cap(lonlat_to_xyz(numbers[0], numbers[1]), float(np.radians(numbers[2])))
@@ -118,12 +122,25 @@ def rows_inside(points: PointFile, region: Region, outside: str) -> Any:
         raise InvalidInputError(
             f"None of the {len(points):,} points of {points.path.name} lies inside the border. {hint}"
         )
-    if n < len(points) and outside == "raise":
+    if n < len(points) and outside == "raise" and not region.left_out(points.X[~inside]).all():
         raise InvalidInputError(
             f"{len(points) - n:,} of the {len(points):,} points of {points.path.name} lie outside the border. "
-            "Leave them out with --outside drop, or check the border."
+            f"Leave them out with --outside drop, or check the border.{_rounding(points, region)}"
         )
     return inside
+
+
+def _rounding(points: PointFile, region: Region) -> str:
+    """Say what to do where rounding put points on the border."""
+    on_border = int(np.count_nonzero(region.signed_distance(points.X)[0] == 0.0))
+    grid = find_grid(region.manifold, points.X) if on_border else None
+    if grid is None:
+        return ""
+    steps = "/".join(f"{step:g}" for step in (grid.steps[:1] if len(set(grid.steps)) == 1 else grid.steps))
+    remedy = (
+        f"Write box:WEST,SOUTH,EAST,NORTH,rounded={steps}." if isinstance(region, LonLatBox) else grid.remedy(region)
+    )
+    return f" {grid.describe()}, and {on_border:,} of the points lie exactly on the border. {remedy}"
 
 
 def split_columns(text: str | None) -> list[str] | None:

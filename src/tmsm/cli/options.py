@@ -16,7 +16,7 @@ RegionText = Annotated[
         "--region",
         metavar="BORDER",
         help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, usa, "
-        "cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, or everywhere.",
+        "cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere.",
     ),
 ]
 ModelName = Annotated[str, typer.Option("--model", help="vmf, kent, fisher-bingham, bingham or watson.")]

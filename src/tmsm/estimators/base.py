@@ -14,6 +14,7 @@ import numpy as np
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.criterion import Criterion, information_criterion
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
+from tmsm.estimators.border_check import misplaced_border
 from tmsm.estimators.diagnostics import extrapolation, mass_outside, unequal_columns
 from tmsm.estimators.fit import Fit, Method
 from tmsm.estimators.summary import estimate_rows, readable_p, shortened, summary_table
@@ -140,6 +141,7 @@ class Estimator(ABC):
             sentences.append(f"{fit.n_samples:,} rows are few for {k} parameters: take the errors for a rough guide.")
         sentences += extrapolation(fit.params, fit.kept.region)
         sentences += unequal_columns(fit.kept)
+        sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)
         goodness = self.goodness_of_fit_
         if goodness is not None and goodness.p_value < _SUSPICIOUS:
             sentences.append(

@@ -355,7 +355,7 @@ class ScoreMatching(Estimator):
         sample = weighted[0]
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
-        self._kept, self._kept_share = Rows(sample, rows.region, weighted[1]), 1.0 / rows.sample_stride
+        self._kept, self._kept_share = rows.kept(weighted), 1.0 / rows.sample_stride
         self._extent = float(np.ptp(sample, axis=0).max())
         if self._extent > 0.0 and not 1e-100 < self._extent < 1e100:
             raise InvalidInputError(

@@ -30,6 +30,25 @@ class Region(ValueObject, ABC):
     has_border: bool = True
 
     @property
+    def as_given(self) -> Region:
+        """The region before a border for rounded rows was taken half a step in; the region itself where none was."""
+        return self
+
+    def rounded_to(self, steps: FloatArray) -> Region | None:
+        """The same region for rows that were rounded to a grid; None where its border cannot lie along one.
+
+        ``steps`` are those of `Grid`: of longitude and latitude in degrees, or of the columns.
+        """
+        return None
+
+    def left_out(self, X: FloatArray) -> BoolArray:
+        """Which rows rounding explains: outside, but not beyond the border `as_given`, shape (n,)."""
+        given = self.as_given
+        if given is self:
+            return np.zeros(len(X), dtype=bool)
+        return (self.signed_distance(X)[0] <= 0.0) & (given.signed_distance(X)[0] >= 0.0)
+
+    @property
     def distance_slack(self) -> float:
         """How much larger than the true distance to the border the given one may be: zero if it is exact."""
         return 0.0
@@ -65,7 +84,10 @@ class Region(ValueObject, ABC):
         """Geodesic distance to the border, positive inside, and its tangent gradient.
 
         Returns shapes (n,) and (n, D).  Where two border points are nearest, any of their
-        gradients will do; where there is none (the centre of a cap) the gradient is zero.
+        gradients will do, and their mean is better where rounded rows may lie by the hundred, as halfway
+        between two sides of a box; where there is none (the centre of a cap) the gradient is zero.
+        A distance that is rounding noise is zero (`zero_on_border`), so that a point on the border
+        is outside, and outside the complement too.
         """
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
@@ -85,8 +107,8 @@ class Region(ValueObject, ABC):
             return d, gradient * slope[:, None]
         if metric == "projected":
             sign = np.where(d > 0.0, 1.0, -1.0)
-            d, flat = self.projected_distance(X, best_axis(self, X) if axis is None else axis)
-            return sign * d, self.manifold.project_tangent(X, flat) * sign[:, None]
+            flat_d, flat = self.projected_distance(X, best_axis(self, X) if axis is None else axis)
+            return np.sign(d) * flat_d, self.manifold.project_tangent(X, flat) * sign[:, None]
         return d, gradient
 
     def border_distance(
@@ -179,7 +201,7 @@ class AxisFrame:
     distances
         Distance to the nearer face along each axis, shape (n, k); infinite where there is none.
     signs
-        Derivative of that distance along its axis, ±1, shape (n, k).
+        Derivative of that distance along its axis, ±1, shape (n, k); zero halfway between two faces.
     turning
         Where axes turn from point to point: (i, j) -> the part along u_j of div(u_i) u_i + ∇_{u_i} u_i, shape (n,).
         Empty for straight axes.

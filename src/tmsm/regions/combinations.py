@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -65,6 +65,13 @@ class Complement(Region):
     """What a region leaves out; same border, opposite sign."""
 
     region: Region
+
+    def __post_init__(self) -> None:
+        if self.region.as_given is not self.region:
+            raise InvalidInputError(
+                "A region for rounded rows has no complement: next to its border a row may come from either side. "
+                "For a hole, take the complement of a region without 'rounded' that is half a step larger."
+            )
 
     @property
     def manifold(self) -> Manifold:
@@ -131,6 +138,20 @@ class _Combination(Region):
     @property
     def manifold(self) -> Manifold:
         return self.parts[0].manifold
+
+    @property
+    def as_given(self) -> Region:
+        given = tuple(part.as_given for part in self.parts)
+        if all(a is b for a, b in zip(given, self.parts, strict=True)):
+            return self
+        return replace(self, parts=given)  # type: ignore[type-var]
+
+    def rounded_to(self, steps: FloatArray) -> Region | None:
+        rounded = [part.rounded_to(steps) for part in self.parts]
+        if all(part is None for part in rounded):
+            return None
+        parts = tuple(part if new is None else new for part, new in zip(self.parts, rounded, strict=True))
+        return replace(self, parts=parts)  # type: ignore[type-var]
 
     @property
     def distance_slack(self) -> float:

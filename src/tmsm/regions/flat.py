@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
 from tmsm.regions.outlines import open_ring
+from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 from tmsm.validation import check_number, check_vector
 from tmsm.values import frozen_array
 
@@ -27,6 +29,10 @@ class Box(Region, AxisAligned):
     ----------
     lower, upper
         Corners, shape (d,); an infinite entry means that this side is open.
+    rounded
+        The step to whose multiples the coordinates of the rows were rounded after the box had cut them: a number, or
+        one for each coordinate, zero where there was none.  The box is then made of whole cells of that grid: a side
+        on the grid moves in by half a step, and the rows that rounding put on the side itself are left out.
 
     Examples
     --------
@@ -34,12 +40,15 @@ class Box(Region, AxisAligned):
     >>> d, _ = tmsm.Box([0.0, 0.0], [1.0, 2.0]).border_distance([[0.5, 0.75], [2.0, 3.0]])
     >>> d.round(6)
     array([ 0.5     , -1.414214])
+    >>> tmsm.Box([0.0, 0.0], [1.0, 2.0], rounded=0.1).border_distance([[0.5, 0.7]])[0].round(6)
+    array([0.45])
     """
 
     lower: FloatArray
     upper: FloatArray
+    rounded: FloatArray | None
 
-    def __init__(self, lower: ArrayLike, upper: ArrayLike) -> None:
+    def __init__(self, lower: ArrayLike, upper: ArrayLike, *, rounded: Any = None) -> None:
         lower = check_vector(lower, "lower", finite=False)
         upper = check_vector(upper, "upper", finite=False)
         if lower.shape != upper.shape:
@@ -56,14 +65,38 @@ class Box(Region, AxisAligned):
             )
         object.__setattr__(self, "lower", frozen_array(lower))
         object.__setattr__(self, "upper", frozen_array(upper))
+        steps = None if rounded is None else frozen_array(check_steps(rounded, lower.size, ""))
+        object.__setattr__(self, "rounded", steps)
+        if not (self.bounds[0] < self.bounds[1]).all():
+            raise InvalidInputError(
+                f"rounded={rounded!r} leaves nothing of the box: some side has no whole cell between its ends."
+            )
+
+    def __repr__(self) -> str:
+        rounded = "" if self.rounded is None else f", rounded={self.rounded.tolist()!r}"
+        return f"Box(lower={self.lower.tolist()!r}, upper={self.upper.tolist()!r}{rounded})"
 
     @property
     def manifold(self) -> Manifold:
         return Euclidean(self.lower.size)
 
-    @property
+    @cached_property
+    def as_given(self) -> Region:
+        return self if self.rounded is None else Box(self.lower, self.upper)
+
+    def rounded_to(self, steps: FloatArray) -> Region | None:
+        try:
+            return Box(self.lower, self.upper, rounded=steps)
+        except InvalidInputError:  # no whole cell is left
+            return None
+
+    @cached_property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        return self.lower, self.upper
+        """Corners, shape (d,), of the box itself: of its whole cells where rows are rounded."""
+        if self.rounded is None:
+            return self.lower, self.upper
+        lower, upper = whole_cells(self.lower, self.upper, self.rounded)
+        return frozen_array(lower), frozen_array(upper)
 
     def axis_frame(self, X: FloatArray) -> AxisFrame:
         distances, signs = self._face_distances(X)
@@ -72,17 +105,23 @@ class Box(Region, AxisAligned):
 
     def _face_distances(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Distance to the nearer face along each axis, shape (n, D), and its derivative there."""
-        from_lower = X - self.lower
-        from_upper = self.upper - X
-        return np.minimum(from_lower, from_upper), np.where(from_lower <= from_upper, 1.0, -1.0)
+        lower, upper = self.bounds
+        from_lower = X - lower
+        from_upper = upper - X
+        size = np.where(np.isfinite(lower) & np.isfinite(upper), np.abs(lower) + np.abs(upper), 0.0)
+        return np.minimum(from_lower, from_upper), slope_of_nearer(from_lower, from_upper, size)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         distances, sign = self._face_distances(X)
         rows = np.arange(len(X))
         nearest = np.argmin(distances, axis=1)
-        d = distances[rows, nearest]
-        gradient = np.zeros_like(X)
-        gradient[rows, nearest] = sign[rows, nearest]
+        d, towards = distances[rows, nearest], sign[rows, nearest]
+        lower, upper = np.abs(self.bounds)
+        zero_on_border(d, np.where(towards > 0.0, lower[nearest], upper[nearest]))
+        # On a ridge, the mean of the gradients beside it.
+        tied = is_rounding(distances - d[:, None], max(face for face in (*lower, *upper) if np.isfinite(face)))
+        tied[rows, nearest] = True
+        gradient = np.where(tied, sign, 0.0) / np.count_nonzero(tied, axis=1)[:, None]
         outside = d < 0.0
         if outside.any():
             # The nearest point clips every coordinate that is beyond its face.
@@ -132,7 +171,8 @@ class Ball(SmoothBorder, Region):
         rho = row_norms(inward)
         inverse = safe_inverse(rho)
         inward *= inverse[:, None]
-        return self.radius - rho, inward, (1.0 - X.shape[1]) * inverse  # Δd = −(d−1)/ρ
+        d = zero_on_border(self.radius - rho, self.radius + float(np.abs(self.center).max()))
+        return d, inward, (1.0 - X.shape[1]) * inverse  # Δd = −(d−1)/ρ
 
     @property
     def reach(self) -> float:
@@ -180,7 +220,13 @@ class HalfSpace(SmoothBorder, Region):
         length = float(np.linalg.norm(self.normal))
         gradient = np.empty_like(X)
         gradient[:] = self.normal / length
-        return (X @ self.normal - self.offset) / length, gradient, np.zeros(len(X))
+        d = (X @ self.normal - self.offset) / length
+        # The products that cancel on the border, Σ |n_j x_j|: first a bound of all rows, then where it matters.
+        size = np.abs(self.normal) / length
+        near = np.flatnonzero(np.abs(d) <= 1e-12 * float(np.abs(X).max(initial=0.0)) * size.sum())
+        if near.size:
+            d[near] = zero_on_border(d[near], np.abs(X[near]) @ size)
+        return d, gradient, np.zeros(len(X))
 
     @property
     def reach(self) -> float:
@@ -233,10 +279,14 @@ class Polygon(Region):
         # Beside an edge the gradient is the edge's own normal, which keeps its digits on the border.
         edges = np.roll(self.vertices, -1, axis=0) - self.vertices
         normals = np.column_stack([-edges[:, 1], edges[:, 0]]) * _orientation(self.vertices)
-        gradient = safe_divide(normals, row_norms(normals))[edge]
+        normals = safe_divide(normals, row_norms(normals))
+        gradient = normals[edge]
+        # What rounding moves an edge by: that of its ends' coordinates across it, and that of a foot along it.
+        farthest = np.maximum(np.abs(self.vertices), np.abs(np.roll(self.vertices, -1, axis=0)))
+        size = (np.abs(normals) * farthest).sum(axis=1) + row_norms(edges)
         at_vertex &= length > 0.0
         gradient[at_vertex] = safe_divide(offset[at_vertex] * sign[at_vertex, None], length[at_vertex])
-        return sign * length, gradient
+        return zero_on_border(sign * length, size[edge]), gradient
 
 
 def _orientation(vertices: FloatArray) -> float:

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, row_norms, safe_divide, safe_inverse
+from tmsm.arrays import BoolArray, FloatArray, IntArray, row_norms, safe_divide, safe_inverse
 from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
+from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 from tmsm.validation import check_number
 
 if TYPE_CHECKING:
     from tmsm.regions.polygons import SphericalPolygon
 
 __all__ = ["LonLatBox"]
+
+
+class _Edges(NamedTuple):
+    west: float
+    south: float
+    east: float
+    north: float
+
+    @property
+    def width(self) -> float:
+        return float(np.remainder(self.east - self.west, 360.0)) or 360.0
 
 
 @final
@@ -36,6 +48,11 @@ class LonLatBox(Region):
         crosses the antimeridian and (−180, 180) is a band.
     south, north
         Latitudes in degrees.
+    rounded
+        The step in degrees to whose multiples longitudes and latitudes of the rows were rounded after the box had cut
+        them; two numbers if the steps differ (longitude first, zero for a coordinate that was not rounded).  The box
+        is then made of whole cells of that grid: an edge on the grid moves in by half a step, and the rows that
+        rounding put on the edge itself are left out.
 
     Examples
     --------
@@ -43,12 +60,20 @@ class LonLatBox(Region):
     >>> box = tmsm.LonLatBox(west=170, south=-10, east=-170, north=10)
     >>> box.contains(tmsm.lonlat_to_xyz([180, 0], [0, 0]))
     array([ True, False])
+
+    Rows rounded to half a degree that lie on an edge are left out, and so is the half cell next to it:
+
+    >>> cells = tmsm.LonLatBox(west=170, south=-10, east=-170, north=10, rounded=0.5)
+    >>> cells.contains(tmsm.lonlat_to_xyz([170, 170.2, 170.5], [0, 0, 0]))
+    array([False, False,  True])
     """
 
     west: float
     south: float
     east: float
     north: float
+    _: KW_ONLY
+    rounded: float | tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         for name, limit in (("west", 360.0), ("south", 90.0), ("east", 360.0), ("north", 90.0)):
@@ -65,6 +90,9 @@ class LonLatBox(Region):
             raise InvalidInputError(
                 f"west and east are both {self.west:.6g}: an empty box. For all longitudes use −180 and 180."
             )
+        if self.rounded is not None:
+            lon, lat = check_steps(self.rounded, 2, " in degrees").tolist()
+            object.__setattr__(self, "rounded", lon if lon == lat else (lon, lat))
         if not (self._parallels or self._meridians):
             raise InvalidInputError("The box is the whole sphere: use Everywhere(Sphere(2)).")
 
@@ -72,21 +100,59 @@ class LonLatBox(Region):
     def manifold(self) -> Manifold:
         return Sphere(2)
 
+    def __repr__(self) -> str:
+        rounded = "" if self.rounded is None else f", rounded={self.rounded!r}"
+        return f"LonLatBox(west={self.west}, south={self.south}, east={self.east}, north={self.north}{rounded})"
+
+    @cached_property
+    def as_given(self) -> Region:
+        return self if self.rounded is None else LonLatBox(self.west, self.south, self.east, self.north)
+
+    def rounded_to(self, steps: FloatArray) -> Region | None:
+        try:
+            return LonLatBox(self.west, self.south, self.east, self.north, rounded=(float(steps[0]), float(steps[1])))
+        except InvalidInputError:  # no whole cell is left
+            return None
+
+    @cached_property
+    def _edges(self) -> _Edges:
+        """The edges themselves: as given, or those of whole cells where rows are rounded."""
+        given = _Edges(self.west, self.south, self.east, self.north)
+        if self.rounded is None:
+            return given
+        lower, upper = whole_cells(
+            np.array([self.west, self.south]), np.array([self.east, self.north]), np.broadcast_to(self.rounded, 2)
+        )
+        cells = _Edges(float(lower[0]), float(lower[1]), float(upper[0]), float(upper[1]))
+        shrunk = given.width - (cells.west - given.west) - (given.east - cells.east)
+        # Neither a meridian where the box goes all the way round nor a pole is a border.
+        if given.width == 360.0:
+            cells, shrunk = cells._replace(west=given.west, east=given.east), 360.0
+        if given.south == -90.0:
+            cells = cells._replace(south=given.south)
+        if given.north == 90.0:
+            cells = cells._replace(north=given.north)
+        if not (shrunk > 0.0 and cells.south < cells.north):
+            raise InvalidInputError(
+                f"rounded={self.rounded!r} leaves nothing of the box: it holds no whole cell of that grid."
+            )
+        return cells
+
     @property
     def width(self) -> float:
         """Extent in longitude, degrees, in (0, 360]."""
-        return float(np.remainder(self.east - self.west, 360.0)) or 360.0
+        return self._edges.width
 
     @property
     def _parallels(self) -> list[tuple[float, float]]:
         """Latitude in radians, and +1 where the inside is to the north."""
-        edges = ((self.south, 1.0), (self.north, -1.0))
+        edges = ((self._edges.south, 1.0), (self._edges.north, -1.0))
         return [(float(np.radians(lat)), side) for lat, side in edges if abs(lat) < 90.0]
 
     @property
     def _meridians(self) -> list[tuple[float, float]]:
         """Longitude in degrees, and +1 where the inside is to the east."""
-        return [] if self.width == 360.0 else [(self.west, 1.0), (self.east, -1.0)]
+        return [] if self.width == 360.0 else [(self._edges.west, 1.0), (self._edges.east, -1.0)]
 
     @property
     def smooth_border(self) -> SmoothBorder | None:
@@ -101,7 +167,7 @@ class LonLatBox(Region):
 
     def longitude_from_middle(self, X: FloatArray) -> FloatArray:
         """Longitude of rows from the middle of the box, in (−π, π], shape (n,)."""
-        middle = np.radians(self.west + 0.5 * self.width)
+        middle = np.radians(self._edges.west + 0.5 * self.width)
         lon: FloatArray = np.arctan2(
             X[:, 1] * np.cos(middle) - X[:, 0] * np.sin(middle), X[:, 0] * np.cos(middle) + X[:, 1] * np.sin(middle)
         )
@@ -112,16 +178,25 @@ class LonLatBox(Region):
         lon = self.longitude_from_middle(X)
         half = np.radians(0.5 * self.width)
         in_lon = np.ones(len(X), dtype=bool) if self.width == 360.0 else np.abs(lon) <= half
-        south, north = np.radians(self.south), np.radians(self.north)
+        south, north = np.radians(self._edges.south), np.radians(self._edges.north)
         # A pole is no border, so the box reaches to it and beyond.
-        inside = in_lon & ((lat > south) | (self.south == -90.0)) & ((lat < north) | (self.north == 90.0))
+        inside = in_lon & ((lat > south) | (self._edges.south == -90.0)) & ((lat < north) | (self._edges.north == 90.0))
 
         least = np.full(len(X), np.inf)
         gradient = np.zeros_like(X)
+        # Halfway between two edges, where rounded rows may lie by the hundred: rows, and half of what the second adds.
+        halfway: list[tuple[IntArray, FloatArray, FloatArray]] = []
 
-        def offer(d: FloatArray, direction: FloatArray, valid: FloatArray | bool = True) -> None:
+        def offer(d: FloatArray, direction: FloatArray, valid: BoolArray | None = None) -> None:
             """Take a signed distance and its inward gradient where it is the nearest so far."""
-            nearer = valid & (np.abs(d) < np.abs(least))
+            excess = np.abs(d) - np.abs(least)
+            nearer = excess < 0.0
+            if valid is not None:  # an edge, and the rows beside it
+                nearer &= valid
+                tied = np.flatnonzero(is_rounding(excess) & valid)
+                if tied.size:
+                    nearer[tied] = False
+                    halfway.append((tied, np.abs(d[tied]), 0.5 * (direction[tied] - gradient[tied])))
             least[nearer] = d[nearer]
             gradient[nearer] = direction[nearer]
 
@@ -148,16 +223,21 @@ class LonLatBox(Region):
         if lost.any():
             inward = self.manifold.project_tangent(X[lost], np.broadcast_to(self._middle, (int(lost.sum()), 3)))
             gradient[lost] = safe_divide(inward, row_norms(inward))
-        return np.where(inside, np.abs(least), -np.abs(least)), gradient
+        for rows, d, more in halfway:
+            still = is_rounding(d - np.abs(least[rows])) & ~lost[rows]
+            gradient[rows[still]] += more[still]
+        return zero_on_border(np.where(inside, np.abs(least), -np.abs(least))), gradient
 
     @property
     def _middle(self) -> FloatArray:
-        return lonlat_to_xyz((self.west + 0.5 * self.width) % 360.0, 0.5 * (self.south + self.north))
+        return lonlat_to_xyz(
+            (self._edges.west + 0.5 * self.width) % 360.0, 0.5 * (self._edges.south + self._edges.north)
+        )
 
     @property
     def _corners(self) -> FloatArray:
         lon = [edge for edge, _ in self._meridians]
-        lat = [self.south, self.north]
+        lat = [self._edges.south, self._edges.north]
         grid = [(a, b) for a in lon for b in lat]
         return lonlat_to_xyz(*np.array(grid).T) if grid else np.empty((0, 3))
 
@@ -166,8 +246,8 @@ class LonLatBox(Region):
         """The same box with its parallels cut into arcs to 1e-9 radians: for the projected distance."""
         from tmsm.regions.polygons import SphericalPolygon
 
-        west, east = self.west, self.west + self.width
-        lat_s, lat_n = self.south, self.north
+        west, east = self._edges.west, self._edges.west + self.width
+        lat_s, lat_n = self._edges.south, self._edges.north
         rings = []
         if self.width == 360.0:
             for lat in (lat_s, lat_n):
@@ -212,7 +292,11 @@ class _Parallels(SmoothBorder):
         nearest = np.argmin(candidates, axis=0)
         side = np.array([side for _, side in self.parallels])[nearest]
         # Δ lat = −tan lat
-        return candidates.min(axis=0), northwards * side[:, None], -side * X[:, 2] * safe_inverse(across)
+        return (
+            zero_on_border(candidates.min(axis=0)),
+            northwards * side[:, None],
+            -side * X[:, 2] * safe_inverse(across),
+        )
 
 
 @dataclass(frozen=True)
@@ -228,20 +312,20 @@ class _Compass(AxisAligned):
     def axis_frame(self, X: FloatArray) -> AxisFrame:
         lat, across, northwards = _north(X)
         eastwards = safe_divide(np.column_stack([-X[:, 1], X[:, 0], np.zeros(len(X))]), across)
-        from_south, from_north = lat - np.radians(self.box.south), np.radians(self.box.north) - lat
+        from_south, from_north = lat - np.radians(self.box._edges.south), np.radians(self.box._edges.north) - lat
         along = np.minimum(from_south, from_north)
         if self.box.width == 360.0:
             beside, east_sign = np.full(len(X), np.inf), np.ones(len(X))
         else:
             lon = self.box.longitude_from_middle(X)
             beside = (np.radians(0.5 * self.box.width) - np.abs(lon)) * across
-            east_sign = np.where(lon > 0.0, -1.0, 1.0)
+            east_sign = slope_of_nearer(lon, -lon)
         tangent = X[:, 2] * safe_inverse(across)
         # ∇_e e = tan lat n, div n = −tan lat
         return AxisFrame(
             (eastwards, northwards),
             np.column_stack([beside, along]),
-            np.column_stack([east_sign, np.where(from_south <= from_north, 1.0, -1.0)]),
+            np.column_stack([east_sign, slope_of_nearer(from_south, from_north)]),
             {(0, 1): tangent, (1, 1): -tangent},
         )
 

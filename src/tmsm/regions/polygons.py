@@ -27,6 +27,7 @@ from tmsm.regions.outlines import (
     signed_area,
     split_lonlat_rings,
 )
+from tmsm.regions.rounding import zero_on_border
 from tmsm.validation import as_float_array, check_number, check_option, check_unit_vector
 from tmsm.values import frozen_array
 
@@ -180,7 +181,8 @@ class SphericalPolygon(Region):
         return _tree_of([_shortened(ring, 0.1) for ring in self.rings])
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return self._tree.query(X)
+        d, gradient = self._tree.query(X)
+        return zero_on_border(d), gradient
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
         return self._short_tree.query_projected(X, axis)

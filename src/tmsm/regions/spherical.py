@@ -10,6 +10,7 @@ import numpy as np
 from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide, safe_inverse
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region, SmoothBorder
+from tmsm.regions.rounding import zero_on_border
 from tmsm.secular import minimise_on_sphere
 from tmsm.validation import check_number, check_unit_vector
 from tmsm.values import frozen_array
@@ -62,6 +63,7 @@ class Cap(SmoothBorder, Region):
         sine = row_norms(inward)
         d = np.arctan2(sine, cosine)
         np.subtract(self.radius, d, out=d)
+        zero_on_border(d)
         inverse_sine = safe_inverse(sine)
         if len(sine) and sine.min() < 1e-15:
             inward[sine < 1e-15] = 0.0  # the centre and its antipode: P c is rounding noise
