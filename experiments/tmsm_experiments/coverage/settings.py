@@ -71,8 +71,14 @@ BORDER = {
     "sliver": ((20.0, 0.5), (1.0, 0.0)),
     "polygon": ((60.0, 5.0), (1.0, -0.3)),
     "archipelago": ((20.0, 4.0), (1.0, 0.0)),
-    "United States": ((-81.3, 31.0), (0.8, -0.6)),
+    "United States": ((-80.1, 26.5), (0.6, -0.8)),
 }
+# Boxes of longitude and latitude that hold the smaller regions.
+BOUNDS = {
+    "cap": (-180.0, 61.0, 180.0, 90.0), "box": (-30.0, 0.0, 30.0, 45.0), "band": (-180.0, 0.0, 180.0, 2.0),
+    "sliver": (-20.0, 0.0, 20.0, 1.0), "polygon": (0.0, 0.0, 60.0, 50.0), "archipelago": (-20.0, -13.0, 20.0, 17.0),
+    "United States": (-125.0, 24.0, -66.0, 50.0),
+}  # fmt: skip
 AWAY = {"border": 0.0, "10° off": 10.0, "30° off": 30.0, "60° off": 60.0}
 
 

@@ -1,0 +1,73 @@
+"""Regions of an extrapolated centre cover; where no centre is in reach, everything says so."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tmsm
+
+MISES = tmsm.VonMisesFisher()
+
+
+@pytest.mark.parametrize(
+    ("region", "mean", "kappa"),
+    [
+        (tmsm.Cap([0.0, 0.0, 1.0], 0.5), tmsm.lonlat_to_xyz(0.0, 90.0 - np.degrees(0.5) - 60.0), 6.0),
+        (tmsm.LonLatBox(-20.0, 0.0, 20.0, 1.0), tmsm.lonlat_to_xyz(5.0, 0.5), 10.0),
+    ],
+    ids=["cap, 60° off", "sliver"],
+)
+def test_regions_cover_where_ellipses_do_not(region, mean, kappa):
+    from tmsm_experiments.coverage.simulate import _in_ellipse
+
+    held, ellipse = [], []
+    n_seeds = 300
+    for seed in range(n_seeds):
+        X = MISES.sample(100, region, random_state=seed, mean_direction=mean, concentration=kappa)
+        fit = tmsm.ScoreMatching(MISES, region).fit(X)
+        held.append(fit.covers(mean))
+        ellipse.append(_in_ellipse(fit, "mean_direction", mean))
+    error = np.sqrt(0.95 * 0.05 / n_seeds)
+    assert 0.92 - 2 * error < np.mean(held) < 0.98 + 2 * error
+    assert np.mean(ellipse) < 0.88  # the control
+
+
+def test_a_flat_density_has_no_centre(tmp_path):
+    def run(*words):
+        command = [sys.executable, "-m", "tmsm.cli", *map(str, words)]
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, cwd=tmp_path, env={**os.environ, "NO_COLOR": "1"}
+        )
+
+    region = "cap:-75,40,1"
+    run("simulate", 300, "--region", region, "--mean=-75,40", "--concentration", 1, "--seed", 1, "--out", "f.csv")
+    printed = run("fit", "f.csv", "--region", region, "--report", "f.html", "--save", "f.json", "--plot", "f.png")
+    facts = printed.stdout[printed.stdout.index("status") :]
+    assert facts.removeprefix("status").strip().startswith("No centre is in reach")
+    assert "undetermined" in printed.stdout
+    assert json.loads((tmp_path / "f.json").read_text())["determined"] is False
+    page = (tmp_path / "f.html").read_text()
+    assert "<strong>No centre is in reach</strong> of these points." in page
+    assert "give or take" not in page
+    assert "95 % region" not in page
+    shown = run("show", "f.json").stdout
+    assert "No centre is in reach" in shown
+
+
+def test_a_density_that_rises_away_from_the_rows_has_no_centre_in_reach():
+    region = tmsm.Cap([0.0, 0.0, 1.0], 0.6)
+    X = MISES.sample(3000, region, random_state=0, mean_direction=[0.0, 0.1, -0.99], concentration=8.0)
+    fit = tmsm.ScoreMatching(MISES, region).fit(X)
+    assert not fit.confidence_region().everywhere
+    assert not fit.determined_
+    assert "lowest among the rows" in fit.status_
+    display = fit.plot()
+    assert "no centre in reach" in display.legend_.get_texts()[-1].get_text()
+    # The control: the same rows' density from the other side.
+    other = tmsm.ScoreMatching(MISES, ~tmsm.Cap([0.0, 0.0, 1.0], 0.6))
+    Y = MISES.sample(3000, other.region, random_state=0, mean_direction=[0.0, 0.1, -0.99], concentration=8.0)
+    assert other.fit(Y).determined_
