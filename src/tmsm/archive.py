@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -86,9 +87,11 @@ class FitRecord:
         """Write the file, whole or not at all."""
         write_text(path, self.to_json())
 
-    def to_json(self) -> str:
+    def to_json(self, *, ensure_ascii: bool = False) -> str:
         """The document's text."""
-        return json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        text = json.dumps(self.content, indent=2, ensure_ascii=ensure_ascii, allow_nan=False) + "\n"
+        # JSON leaves these controls alone, which terminals obey; they can only stand inside strings.
+        return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found.group()):04x}", text)
 
     def to_text(self) -> str:
         """The table and the facts as plain text."""

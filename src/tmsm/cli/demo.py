@@ -26,6 +26,7 @@ def demo(
 ) -> None:
     """Find where Atlantic storms come from, looking from inside the United States only."""
     from tmsm.cli.screen import made_by, show_table
+    from tmsm.cli.streams import emit
     from tmsm.datasets import load_atlantic_storms, load_border
     from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
     from tmsm.estimators.base import Estimator
@@ -37,7 +38,7 @@ def demo(
 
     storms, border = load_atlantic_storms(), load_border("usa")
     seen = storms[border.contains(storms.X)]
-    typer.echo(
+    emit(
         "Where do Atlantic storms come from, if you only ever look from inside the United States?\n"
         f"{len(seen):,} of {len(storms):,} positions of cyclones (1980 to 2024) lie inside its border; the others are "
         "kept back.\n"
@@ -63,9 +64,9 @@ def demo(
     show_table("Von Mises–Fisher, errors with storms as groups", rows)
 
     first = next(iter(fits.values()))
-    typer.echo(_COMMENT)
+    emit(_COMMENT)
     if first.goodness_of_fit_ is not None:
-        typer.echo(f"The family does not fit: p = {first.goodness_of_fit_.p_value:.0e}.")
+        emit(f"The family does not fit: p = {first.goodness_of_fit_.p_value:.0e}.")
     shown = {name: fit for name, fit in fits.items() if "default" not in name}
     title = "Where do Atlantic storms come from, seen from inside the United States?"
     write_text(out / "report.html", html_report(shown, title=title, made_by=made_by()))
@@ -76,7 +77,7 @@ def demo(
     }
     for name, figure in figures.items():
         write_whole(out / name, partial(figure.savefig, format="png", dpi=130))
-    typer.echo(f"\nOpen {out / 'report.html'} in a browser. Pictures: {', '.join(str(out / name) for name in figures)}")
+    emit(f"\nOpen {out / 'report.html'} in a browser. Pictures: {', '.join(str(out / name) for name in figures)}")
 
 
 def _unit(vector: FloatArray) -> FloatArray:

@@ -57,10 +57,13 @@ def reproduce(
 
 def _say(text: str) -> None:
     """Tables as tables in a terminal, as plain text in a pipe."""
-    if sys.stdout.isatty():
+    from tmsm.cli.screen import is_terminal
+    from tmsm.cli.streams import emit
+
+    if is_terminal(sys.stdout):
         from rich.console import Console
         from rich.markdown import Markdown
 
         Console().print(Markdown(text))
     else:
-        print(text, flush=True)
+        emit(text)

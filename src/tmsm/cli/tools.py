@@ -20,7 +20,8 @@ def region(
     """Check a border and describe it: parts, vertices, area."""
     from tmsm.cli.inputs import read_region
     from tmsm.cli.outputs import check_outputs
-    from tmsm.cli.screen import say, show_facts
+    from tmsm.cli.screen import show_facts
+    from tmsm.cli.streams import say
     from tmsm.coordinates import xyz_to_lonlat
     from tmsm.regions import SphericalPolygon
     from tmsm.regions.outlines import EARTH_RADIUS_KM
@@ -62,23 +63,23 @@ def simulate(
     ovalness: Annotated[float, typer.Option(help="Kent: ovalness β.")] = 0.0,
     toward: Annotated[str | None, typer.Option(metavar="LON,LAT", help="Kent: where the major axis points.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="File; standard output by default.")] = None,
+    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="File; standard output by default.")] = Path("-"),
 ) -> None:
     """Draw points of a model inside a border, as a CSV with lon and lat."""
     from tmsm.cli.inputs import read_region
-    from tmsm.cli.screen import say
+    from tmsm.cli.outputs import check_outputs
+    from tmsm.cli.streams import say
     from tmsm.coordinates import xyz_to_lonlat
-    from tmsm.output import write_text
+    from tmsm.output import is_standard_output, write_text
 
+    check_outputs([Path(region)], {"--out": out})
     border = read_region(region)
     chosen, params = _truth(model, mean, concentration, ovalness, toward)
     X = chosen.sample(n, border if border.has_border else None, random_state=seed, **params)
     lon, lat = xyz_to_lonlat(X)
     text = "lon,lat\n" + "".join(f"{a:.6f},{b:.6f}\n" for a, b in zip(lon, lat, strict=True))
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_text(out, text)
+    write_text(out, text)
+    if not is_standard_output(out):
         say(f"{n:,} points: {out}")
 
 
