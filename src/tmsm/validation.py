@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
+from reprlib import Repr
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,13 @@ __all__ = [
     "count_rows",
     "find_missing",
     "parse_number",
+    "short_repr",
 ]
 
+
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxtuple = 4, 20, 20
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 70
 
 _CONCENTRATION_HINT = "Beyond that unit vectors in double precision do not show it."
 
@@ -247,8 +253,8 @@ def _refuse_masked(values: Any, name: str) -> None:
     if mask is not None and mask.any():
         rows = mask.any(axis=tuple(range(1, mask.ndim))) if mask.ndim else mask[None]
         raise InvalidInputError(
-            f"{name} has {int(rows.sum())} of {rows.size} rows (first: row {int(np.argmax(rows))}) with masked entries. "
-            "Drop those rows first."
+            f"{name} has {int(rows.sum())} of {rows.size} rows (first: row {int(np.argmax(rows))}) with masked "
+            "entries. Drop those rows first."
         )
 
 
@@ -268,6 +274,11 @@ def count_rows(bad: BoolArray) -> str:
     return f"{n} of {bad.size} rows {'is' if n == 1 else 'are'} not"
 
 
+def short_repr(value: Any) -> str:
+    """A value on one short line, however large it is or deep its lists are nested."""
+    text = " ".join(_SHORT.repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _describe(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return f"{type(value).__name__} {short_repr(value)}"

@@ -17,7 +17,7 @@ from tmsm.models.base import Model
 from tmsm.points import PointFile, read_frame
 from tmsm.regions import Cap, Everywhere, LonLatBox, SphericalPolygon
 from tmsm.regions.base import Region
-from tmsm.validation import check_option
+from tmsm.validation import check_option, parse_number
 
 __all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "rows_inside", "split_columns"]
 
@@ -61,7 +61,7 @@ def read_region(text: str) -> Region:
 def _shape(kind: str, rest: str) -> Region:
     names = _SHAPES[kind]
     try:
-        numbers = [float(part) for part in rest.split(",")]
+        numbers = [parse_number(part) for part in rest.split(",")]
     except ValueError:
         numbers = []
     if len(numbers) != len(names):
@@ -82,7 +82,7 @@ def make_model(name: str, known: list[str], option: str = "--model") -> Model:
     for pair in known:
         key, _, text = pair.partition("=")
         try:
-            values[key.strip()] = float(text)
+            values[key.strip()] = parse_number(text)
         except ValueError:
             raise InvalidInputError(f"--known {pair!r} must be NAME=NUMBER, such as concentration=6.") from None
     allowed = {"vmf": ["concentration"], "kent": ["concentration", "ovalness"], "watson": ["concentration"]}.get(

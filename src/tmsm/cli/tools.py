@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from tmsm.arrays import FloatArray
+from tmsm.cli.options import real, whole
 
 __all__ = ["region", "simulate"]
 
@@ -55,15 +56,15 @@ def region(
 
 
 def simulate(
-    n: Annotated[int, typer.Argument(min=1, help="Number of points inside the border.")],
+    n: Annotated[int, typer.Argument(parser=whole(1), metavar="N", help="Number of points inside the border.")],
     region: Annotated[str, typer.Option("--region", metavar="BORDER", help="Where they can be seen.")],
     mean: Annotated[str, typer.Option(metavar="LON,LAT", help="Mean direction, or axis, in degrees.")],
-    concentration: Annotated[float, typer.Option(help="Concentration κ.")],
+    concentration: Annotated[float, typer.Option(parser=real, metavar="NUMBER", help="Concentration κ.")],
     model: Annotated[str, typer.Option(help="vmf, kent or watson.")] = "vmf",
-    ovalness: Annotated[float, typer.Option(help="Kent: ovalness β.")] = 0.0,
+    ovalness: Annotated[float, typer.Option(parser=real, metavar="NUMBER", help="Kent: ovalness β.")] = 0.0,
     toward: Annotated[str | None, typer.Option(metavar="LON,LAT", help="Kent: where the major axis points.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
-    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="File; standard output by default.")] = Path("-"),
+    seed: Annotated[int, typer.Option(parser=whole(0), metavar="NUMBER", help="Seed of the random numbers.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="File, or - for standard output.")] = Path("-"),
 ) -> None:
     """Draw points of a model inside a border, as a CSV with lon and lat."""
     from tmsm.cli.inputs import read_region
@@ -119,9 +120,10 @@ def _truth(model: str, mean: str, concentration: float, ovalness: float, toward:
 def _direction(text: str, option: str):  # type: ignore[no-untyped-def]
     from tmsm.coordinates import lonlat_to_xyz
     from tmsm.errors import InvalidInputError
+    from tmsm.validation import parse_number
 
     try:
-        lon, lat = (float(part) for part in text.split(","))
+        lon, lat = (parse_number(part) for part in text.split(","))
     except ValueError:
         raise InvalidInputError(f"{option} must be LON,LAT in degrees; got {text!r}.") from None
     return lonlat_to_xyz(lon, lat)
