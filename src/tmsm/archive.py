@@ -69,6 +69,8 @@ class FitRecord:
     @staticmethod
     def load(path: Path) -> FitRecord:
         """From a file; one clear error where it is none of ours."""
+        if path.is_dir():
+            raise InvalidInputError(f"{str(path)!r} is a folder; give a fit that 'tmsm fit --save' wrote.")
         if not path.is_file():
             raise InvalidInputError(f"There is no file {str(path)!r}.")
         try:
@@ -93,7 +95,7 @@ class FitRecord:
         try:
             json.dumps(content, indent=2, allow_nan=False)
         except (ValueError, RecursionError):
-            raise InvalidInputError(f"{path.name} is damaged: it holds NaN, an infinity or too deep brackets.") from None
+            raise InvalidInputError(f"{path.name} is damaged: it holds NaN, an infinity or deep brackets.") from None
         return FitRecord(content)
 
     def save(self, path: Path) -> None:
@@ -125,7 +127,7 @@ def _is_texts(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and value > 0
+    return type(value) is int and 0 < value < 2**63
 
 
 def _is_number(value: Any) -> bool:

@@ -29,12 +29,12 @@ def fit(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write an interactive report.", dir_okay=False)
+        Path | None, typer.Option(metavar="FILE.html", help="Write an interactive report.", readable=False)
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Save the fit for 'tmsm show'.", dir_okay=False)
+        Path | None, typer.Option(metavar="FILE.json", help="Save the fit for 'tmsm show'.", readable=False)
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", dir_okay=False)] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Fit a model to points that were only seen inside a border."""
     import numpy as np

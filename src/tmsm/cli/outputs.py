@@ -31,7 +31,8 @@ def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) ->
             identity = _identity(place) if place.exists() else place
             _check_folder(path, place)
         if identity in written:
-            raise InvalidInputError(f"{written[identity]} and {option} are one file, {str(path)!r}.")
+            shared = "both go to standard output" if identity == "-" else f"are one file, {str(path)!r}"
+            raise InvalidInputError(f"{written[identity]} and {option} {shared}.")
         written[identity] = option
 
 

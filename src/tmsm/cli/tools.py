@@ -16,7 +16,7 @@ __all__ = ["region", "simulate"]
 
 def region(
     border: Annotated[str, typer.Argument(metavar="BORDER", help="A file with polygons, or one of the short forms.")],
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", dir_okay=False)] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Check a border and describe it: parts, vertices, area."""
     from tmsm.cli.inputs import read_region
@@ -64,7 +64,9 @@ def simulate(
     ovalness: Annotated[float, typer.Option(parser=real, metavar="NUMBER", help="Kent: ovalness β.")] = 0.0,
     toward: Annotated[str | None, typer.Option(metavar="LON,LAT", help="Kent: where the major axis points.")] = None,
     seed: Annotated[int, typer.Option(parser=whole(0), metavar="NUMBER", help="Seed of the random numbers.")] = 0,
-    out: Annotated[Path, typer.Option(metavar="FILE.csv", help="File, or - for standard output.")] = Path("-"),
+    out: Annotated[
+        Path, typer.Option(metavar="FILE.csv", help="File, or - for standard output.", readable=False)
+    ] = Path("-"),
 ) -> None:
     """Draw points of a model inside a border, as a CSV with lon and lat."""
     from tmsm.cli.inputs import read_region
