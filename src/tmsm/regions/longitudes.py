@@ -57,25 +57,29 @@ def point_of_large_polygons(polygons: list[list[FloatArray]]) -> FloatArray | No
 
     Their inside is where it lies in the plane of longitude and latitude, though it is the larger side.
     """
-    if any(turns(ring) for polygon in polygons for ring in polygon):
-        return None
-    areas = [_area(polygon[0]) - sum(map(_area, polygon[1:])) for polygon in polygons]
-    if sum(areas) < 1.9 * np.pi:
+    areas = _areas([ring for polygon in polygons for ring in polygon])
+    signs = np.array([1.0 if k == 0 else -1.0 for polygon in polygons for k in range(len(polygon))])
+    if areas @ signs < 1.9 * np.pi or any(turns(ring) for polygon in polygons for ring in polygon):
         return None
     import shapely
 
-    largest = polygons[int(np.argmax(areas))]
+    firsts = np.cumsum([0, *map(len, polygons)])[:-1]
+    largest = polygons[int(np.argmax(np.add.reduceat(areas * signs, firsts)))]
     point = shapely.Polygon(largest[0], largest[1:]).representative_point()
     return np.array([point.x, point.y])
 
 
-def _area(ring: FloatArray) -> float:
-    """Steradians inside a ring in the plane: |∮ sin φ dλ|, with φ linear in λ along each edge."""
-    lon, lat = np.radians(ring.T)
-    half = 0.5 * (np.roll(lat, -1) - lat)
+def _areas(rings: list[FloatArray]) -> FloatArray:
+    """Steradians inside each ring in the plane: |∮ sin φ dλ|, with φ linear in λ along each edge."""
+    lon, lat = np.radians(np.vstack(rings).T)
+    firsts = np.cumsum([0, *map(len, rings)])
+    following = np.arange(1, len(lon) + 1)
+    following[firsts[1:] - 1] = firsts[:-1]
+    half = 0.5 * (lat[following] - lat)
     # The mean of sin φ along an edge is sin(its middle) sin(half)/half.
     mean = np.sin(lat + half) * np.sinc(half / np.pi)
-    return abs(float(mean @ (np.roll(lon, -1) - lon)))
+    areas: FloatArray = np.abs(np.add.reduceat(mean * (lon[following] - lon), firsts[:-1]))
+    return areas
 
 
 def _is_simple(ring: FloatArray) -> bool:

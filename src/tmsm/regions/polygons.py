@@ -111,7 +111,8 @@ class SphericalPolygon(Region):
         source
             A Polygon, MultiPolygon, Feature, FeatureCollection or GeometryCollection.
         inside
-            A point inside, shape (3,); by default the smaller side is inside.
+            A point inside, shape (3,).  By default the inside is where it is in the plane of longitude and latitude;
+            of great circles, and of a ring round a pole, it is the smaller side.
         edges
             "lonlat": straight in longitude/latitude, as GeoJSON's are; "geodesic": great-circle arcs.
         tolerance
