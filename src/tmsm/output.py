@@ -71,7 +71,8 @@ def write_whole(path: Path, save: Callable[[Path], object]) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole, or standard output."""
     if is_standard_output(path):
-        send(sys.stdout, text)
+        # To a program or a file as it is: a page holds scripts with controls in them.
+        send(sys.stdout, text, exact=sys.stdout is not None and not sys.stdout.isatty())
         return
     # Bytes of a file name that are no text (lone surrogates) become \udcff, which JSON reads.
     data = text.encode("utf-8", "backslashreplace")
@@ -83,15 +84,15 @@ def visible(text: str) -> str:
     return _CONTROLS.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
-def send(stream: TextIO | None, text: str) -> None:
-    """Write visible text to a standard stream at once.
+def send(stream: TextIO | None, text: str, *, exact: bool = False) -> None:
+    """Write text to a standard stream at once, `visible` unless ``exact``.
 
     A closed stream takes nothing.  A reader who leaves early (``| head``) has seen enough: what follows goes nowhere.
     """
     if stream is None:
         return
     try:
-        stream.write(visible(text))
+        stream.write(text if exact else visible(text))
         stream.flush()
     except OSError as error:
         _discard(stream)

@@ -16,7 +16,9 @@ import pytest
 import tmsm
 from tmsm.archive import FitRecord
 from tmsm.cli import main
+from tmsm.cli.streams import emit
 from tmsm.errors import TmsmError
+from tmsm.output import write_text
 
 BOX = [[-100, 25], [-75, 25], [-75, 48], [-100, 48], [-100, 25]]
 BORDER = {"type": "Polygon", "coordinates": [BOX]}
@@ -198,10 +200,13 @@ def test_links_are_written_through_and_modes_kept(folder, tmsm_command):
     assert {path.name for path in folder.iterdir()} == names
 
 
-def test_standard_output_as_a_file(folder, tmsm_command):
+def test_standard_output_as_a_file(folder, tmsm_command, capsys):
     wanted = tmsm_command(*SIMULATE, "border.geojson")
     assert tmsm_command(*SIMULATE, "border.geojson", "--out", "-") == wanted
     assert tmsm_command(*SIMULATE, "border.geojson", "--out", "/dev/stdout") == wanted
+    write_text(Path("-"), "a\x01\n")  # a page, say, for a program
+    emit("a\x01")  # words for people
+    assert capsys.readouterr().out == "a\x01\na\\x01\n"
     code, out, errors = tmsm_command("fit", "many.csv", "--region", "border.geojson", "--save", "-")
     assert code == 0
     assert json.loads(out)["format"] == "tmsm fit"

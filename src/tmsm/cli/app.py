@@ -70,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         sys.exit(BAD_INPUT)
+    except MemoryError:
+        _complain("there is not enough memory for this: fewer points, or a simpler border, may do.")
+        sys.exit(BAD_INPUT)
     except ModuleNotFoundError as error:
         _complain(f"{error.name} is not installed: this command needs tmsm[plot].")
         sys.exit(BAD_INPUT)

@@ -18,6 +18,8 @@ Ignoring the border puts the centre into the South of the United States, where m
 into account it moves out to sea, towards where storms are. How far is less certain than it looks: positions of one
 storm depend on each other (the errors allow for it), and what lies beyond the border rests on the model."""
 
+_FILES = ("report.html", "globe.png", "map.png", "diagnostics.png")
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report and the pictures.", file_okay=False)] = Path(
@@ -25,6 +27,7 @@ def demo(
     ),
 ) -> None:
     """Find where Atlantic storms come from, looking from inside the United States only."""
+    from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import made_by, show_table
     from tmsm.cli.streams import emit
     from tmsm.datasets import load_atlantic_storms, load_border
@@ -36,6 +39,7 @@ def demo(
     from tmsm.report import html_report
     from tmsm.report.words import kilometres, place
 
+    check_outputs([], {name: out / name for name in _FILES})
     storms, border = load_atlantic_storms(), load_border("usa")
     seen = storms[border.contains(storms.X)]
     emit(
