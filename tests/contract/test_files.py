@@ -5,6 +5,7 @@ import io
 import json
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -16,9 +17,10 @@ import pytest
 import tmsm
 from tmsm.archive import FitRecord
 from tmsm.cli import main
+from tmsm.cli.outputs import check_outputs
 from tmsm.cli.streams import emit
 from tmsm.errors import TmsmError
-from tmsm.output import write_text
+from tmsm.output import is_standard_output, place_of, write_text
 
 BOX = [[-100, 25], [-75, 25], [-75, 48], [-100, 48], [-100, 25]]
 BORDER = {"type": "Polygon", "coordinates": [BOX]}
@@ -139,7 +141,7 @@ REFUSED_OUTPUTS = {
         "--json and --save both go to standard output",
     ),
     "a pipe": ([*SIMULATE, "usa", "--out", "pipe"], "it is a pipe or a device, not a plain file"),
-    "a device": ([*SIMULATE, "usa", "--out", os.devnull], "it is a pipe or a device, not a plain file"),
+    "a socket": ([*SIMULATE, "usa", "--out", "socket"], "it is a pipe or a device, not a plain file"),
     "a folder": ([*SIMULATE, "usa", "--out", "folder"], "it is a folder. Give the name of a file"),
     "links in a circle": (
         [*SIMULATE, "usa", "--out", "circle"],
@@ -161,6 +163,8 @@ def test_outputs_that_are_refused(name, folder, tmsm_command):
     (folder / "circle").symlink_to("circle")
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
+    with socket.socket(socket.AF_UNIX) as end:
+        end.bind("socket")
 
     def content():
         return {path.name: (path.lstat().st_mode, path.is_file() and path.read_bytes()) for path in folder.iterdir()}
@@ -168,6 +172,17 @@ def test_outputs_that_are_refused(name, folder, tmsm_command):
     before = content()
     check_refused(tmsm_command(*REFUSED_OUTPUTS[name][0]), REFUSED_OUTPUTS[name][1])
     assert content() == before
+
+
+def test_devices_are_no_files_and_standard_output_is_known():
+    # Only asked for, never written: a test that fails must not replace a device of the machine.
+    with pytest.raises(ValueError, match="it is a pipe or a device, not a plain file"):
+        place_of(Path(os.devnull))
+    with pytest.raises(ValueError, match="it is a pipe or a device, not a plain file"):
+        check_outputs([], {"--out": Path(os.devnull)})
+    assert all(map(is_standard_output, map(Path, ("-", "/dev/stdout", "/dev/fd/1"))))
+    assert not any(map(is_standard_output, map(Path, (os.devnull, "/dev/stderr", "stdout", "a/-"))))
+    check_outputs([], {"--out": Path("/dev/stdout")})
 
 
 def test_what_is_protected_is_refused(folder, tmsm_command, monkeypatch):
@@ -203,7 +218,6 @@ def test_links_are_written_through_and_modes_kept(folder, tmsm_command):
 def test_standard_output_as_a_file(folder, tmsm_command, capsys):
     wanted = tmsm_command(*SIMULATE, "border.geojson")
     assert tmsm_command(*SIMULATE, "border.geojson", "--out", "-") == wanted
-    assert tmsm_command(*SIMULATE, "border.geojson", "--out", "/dev/stdout") == wanted
     write_text(Path("-"), "a\x01\n")  # a page, say, for a program
     emit("a\x01")  # words for people
     assert capsys.readouterr().out == "a\x01\na\\x01\n"
