@@ -11,6 +11,7 @@ from tmsm.arrays import FloatArray, IntArray
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.influence import Influence
 from tmsm.rows import Rows
+from tmsm.validation import find_missing
 
 __all__ = ["Groups"]
 
@@ -34,17 +35,17 @@ class Groups:
     @staticmethod
     def of(labels: Any, n: int) -> Groups:
         """From one label a row: numbers, text, dates."""
-        array = np.asarray(labels)
-        if array.shape != (n,):
+        missing = find_missing(labels)
+        if missing.shape != (n,):
             raise InvalidInputError(
-                f"groups must have one label for each of the {n} rows of X; got shape {array.shape}."
+                f"groups must have one label for each of the {n} rows of X; got shape {missing.shape}."
             )
-        missing = np.array([label is None or label != label for label in array.tolist()], dtype=bool)
         if missing.any():
             raise InvalidInputError(
                 f"groups has {int(missing.sum())} of {n} labels missing (first: row {int(np.argmax(missing))}). "
                 "Give every row a label of its own where it stands alone."
             )
+        array = np.asarray(labels)
         try:
             names, codes = np.unique(array, return_inverse=True)
         except TypeError:

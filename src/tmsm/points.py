@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
+import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,10 @@ from tmsm.arrays import FloatArray
 from tmsm.coordinates import lonlat_to_xyz
 from tmsm.datasets.files import open_text
 from tmsm.errors import InvalidInputError, MissingDependencyError
+from tmsm.json_text import read_json
 from tmsm.progress import with_progress
+from tmsm.regions.geojson import check_crs
+from tmsm.validation import parse_number
 
 __all__ = ["PointFile", "read_points"]
 
@@ -179,7 +182,7 @@ def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None,
                 if delimiter != ",":  # decimal commas
                     a, b = a.replace(",", "."), b.replace(",", ".")
                 try:
-                    x, y = float(a), float(b)
+                    x, y = parse_number(a), parse_number(b)
                 except ValueError:
                     what, text = ("longitude", a) if not _is_number(a) else ("latitude", b)
                     raise InvalidInputError(f"{path.name}, line {number}: the {what} {text!r} is no number.") from None
@@ -187,7 +190,7 @@ def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None,
                 lat.append(y)
                 if k is not None:
                     labels.append(row[k].strip())
-    except (OSError, EOFError, csv.Error) as error:
+    except (OSError, EOFError, csv.Error, zlib.error) as error:
         raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None
     used = (header[i].strip(), header[j].strip())
     return PointFile(path, np.array(lon), np.array(lat), np.array(labels) if k is not None else None, without, used)
@@ -241,20 +244,18 @@ def _rows(file: Any, delimiter: str, size: int) -> Iterator[tuple[int, list[str]
 
 def _is_number(text: str) -> bool:
     try:
-        float(text)
+        parse_number(text)
     except ValueError:
         return False
     return True
 
 
 def _from_geojson(path: Path, groups: str | None) -> PointFile:
+    loaded = read_json(path)
     try:
-        loaded = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InvalidInputError(f"{path.name} is not JSON: {error}.") from None
-    try:
+        check_crs(loaded)
         return _points_of_geojson(path, loaded, groups)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError(f"{path.name} is JSON, but no GeoJSON of points.") from None
@@ -269,12 +270,14 @@ def _points_of_geojson(path: Path, loaded: Any, groups: str | None) -> PointFile
             without += 1
             continue
         kind = geometry["type"]
+        if not isinstance(kind, str):
+            raise TypeError
         if kind not in ("Point", "MultiPoint"):
             raise InvalidInputError(f"{path.name} holds a {kind}; points are wanted. A border goes to --region.")
         places = [geometry["coordinates"]] if kind == "Point" else geometry["coordinates"]
         for place in places:
-            lon.append(float(place[0]))
-            lat.append(float(place[1]))
+            lon.append(_number(place[0]))
+            lat.append(_number(place[1]))
             if groups is not None:
                 properties = feature.get("properties") or {}
                 if groups not in properties:
@@ -285,6 +288,13 @@ def _points_of_geojson(path: Path, loaded: Any, groups: str | None) -> PointFile
                 labels.append(str(properties[groups]))
     named = np.array(labels) if groups is not None else None
     return PointFile(path, np.array(lon), np.array(lat), named, without, ("longitude", "latitude"))
+
+
+def _number(value: Any) -> float:
+    """A number of JSON: text that would convert is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    return float(value)
 
 
 def _read_parquet(path: Path) -> Any:

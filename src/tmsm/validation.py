@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
+from reprlib import Repr
 from typing import Any
 
 import numpy as np
@@ -23,20 +24,30 @@ __all__ = [
     "check_unit_vector",
     "check_vector",
     "count_rows",
+    "find_missing",
+    "parse_number",
+    "short_repr",
 ]
 
+
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxtuple = 4, 20, 20
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 70
 
 _CONCENTRATION_HINT = "Beyond that unit vectors in double precision do not show it."
 
 
 def as_float_array(values: ArrayLike, name: str) -> FloatArray:
-    """Convert to float64 or say why not; NaN and infinities pass."""
+    """Convert to float64 or say why not; NaN and infinities pass, masked entries do not."""
+    _refuse_masked(values, name)
     try:
         array = np.asarray(values)
         if array.dtype.kind in "cmMSU":  # text and dates would convert, to something nobody meant
             raise TypeError
+        if array.dtype.kind == "O" and any(isinstance(entry, str | bytes) for entry in array.flat):
+            raise TypeError
         return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidTypeError(
             f"{name} must hold real numbers; got {_describe(values)}. "
             "Convert text and dates to numbers, drop missing values and keep rows of one length."
@@ -52,9 +63,7 @@ def as_rows(
     With ``angles`` two columns are taken for longitude and latitude in the message.
     """
     if np.ma.isMaskedArray(values):
-        mask = np.ma.getmaskarray(values)
-        if mask.any():
-            raise InvalidInputError(f"{name} has {int(mask.sum())} masked entries. Drop those rows first.")
+        _refuse_masked(values, name)
         values = np.asarray(values)
     numeric = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
     array = values if numeric else as_float_array(values, name)
@@ -198,12 +207,78 @@ def check_sample_weight(values: ArrayLike | None, n: int) -> FloatArray | None:
     return weight
 
 
+def find_missing(values: Any) -> BoolArray:
+    """Which entries are None, NaN, NaT, pandas.NA, masked or blank text, in the shape of the values."""
+    # Beside text NumPy would turn None and NaN of a list into text.
+    array = np.asarray(values, dtype=object if isinstance(values, list | tuple) else None)
+    kind = array.dtype.kind
+    missing: BoolArray = np.zeros(array.shape, dtype=bool)
+    if kind in "fc":
+        missing = np.isnan(array)
+    elif kind in "mM":
+        missing = np.isnat(array)
+    elif kind in "SU":
+        missing = np.char.str_len(np.char.strip(array)) == 0
+    elif kind == "O":
+        missing = np.array([_is_missing(entry) for entry in array.ravel()], dtype=bool).reshape(array.shape)
+    mask = _mask(values)
+    return missing if mask is None else missing | mask
+
+
+def _is_missing(entry: Any) -> bool:
+    if entry is None or entry is np.ma.masked:
+        return True
+    if isinstance(entry, str | bytes):
+        return not entry.strip()
+    try:
+        return bool(entry != entry)
+    except TypeError:  # pandas.NA is neither equal to anything nor not
+        return True
+    except ValueError:  # an array
+        return False
+
+
+def _mask(values: Any) -> BoolArray | None:
+    """What numpy.ma has masked, also in a list of masked arrays; None where nothing can be."""
+    if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
+        try:
+            return np.array([np.ma.getmaskarray(entry) for entry in values], dtype=bool)
+        except ValueError:  # of different lengths: whoever converts them says so
+            return None
+    return np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
+
+
+def _refuse_masked(values: Any, name: str) -> None:
+    mask = _mask(values)
+    if mask is not None and mask.any():
+        rows = mask.any(axis=tuple(range(1, mask.ndim))) if mask.ndim else mask[None]
+        raise InvalidInputError(
+            f"{name} has {int(rows.sum())} of {rows.size} rows (first: row {int(np.argmax(rows))}) with masked "
+            "entries. Drop those rows first."
+        )
+
+
+def parse_number(text: str) -> float:
+    """The number that a text is; ValueError where it is none.
+
+    Python reads ``1_0`` and other scripts' digits as numbers too: in a table they are slips.
+    """
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return float(text)
+
+
 def count_rows(bad: BoolArray) -> str:
     """Say '3 of 500 rows are not'."""
     n = int(np.count_nonzero(bad))
     return f"{n} of {bad.size} rows {'is' if n == 1 else 'are'} not"
 
 
+def short_repr(value: Any) -> str:
+    """A value on one short line, however large it is or deep its lists are nested."""
+    text = " ".join(_SHORT.repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def _describe(value: Any) -> str:
-    text = " ".join(repr(value).split())
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return f"{type(value).__name__} {short_repr(value)}"

@@ -14,7 +14,7 @@ SOURCE = Path(tmsm.__file__).parent
 # From the ground up: a module may import from the lines above its own, and from its own package.
 LAYERS = [
     ["errors", "arrays", "progress"],
-    ["output"],
+    ["output", "json_text"],
     ["values", "validation", "secular", "newton", "contour"],
     ["manifolds"],
     ["coordinates"],

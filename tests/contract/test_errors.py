@@ -8,6 +8,7 @@ import pytest
 import tmsm
 from tmsm import weights
 from tmsm.errors import EstimationError, TmsmWarning
+from tmsm.groups import Groups
 
 REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
 MODEL = tmsm.VonMisesFisher()
@@ -47,6 +48,7 @@ TABLES = {
     "ragged": ([[1.0, 2.0, 3.0], [1.0, 2.0]], "X must hold real numbers"),
     "nothing": (None, "X must be a table of shape (n, D), one row a point; got shape ()"),
     "masked": (np.ma.masked_less(X, -0.9), "masked entries. Drop those rows first"),
+    "masked rows": ([*np.ma.array(X, mask=X < -0.99)], "masked entries. Drop those rows first"),
     "complex": (X.astype(complex), "X must hold real numbers"),
     "three axes": (X[None], "got shape (1, 100, 3)"),
 }
@@ -135,12 +137,49 @@ def test_rows_that_do_not_determine_the_parameters():
         (np.full(100, 1e170), "sample_weight has its largest entry at 1e+170, beyond what can be squared"),
         (np.ones(99), "one entry for each of the 100 rows of X; got shape (99,)"),
         (["a"] * 100, "sample_weight must hold real numbers"),
+        (["1_0", None] * 50, "sample_weight must hold real numbers"),
+        (
+            np.ma.masked_equal(np.r_[np.ones(97), 0.5, 0.5, 1.0], 0.5),
+            "sample_weight has 2 of 100 rows (first: row 97) with masked entries. Drop those rows first.",
+        ),
+        ([*np.ones(99), np.ma.masked], "sample_weight has 1 of 100 rows (first: row 99) with masked entries"),
     ],
 )
 @pytest.mark.parametrize("estimator", [score_matching(), tmsm.NaiveMLE(MODEL)], ids=["score matching", "naive"])
 def test_bad_sample_weight(estimator, value, message):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         estimator.fit(X, sample_weight=value)
+
+
+def test_missing_labels_of_groups():
+    pandas = pytest.importorskip("pandas")
+    missing = [
+        ["a", None],
+        ["a", float("nan")],
+        ["a", " "],
+        ["a", np.ma.masked],
+        [1, None],
+        [1, pandas.NA],
+        [1, pandas.NaT],
+        np.array([1.0, np.nan]),
+        np.array(["a", ""]),
+        np.array(["2020", "NaT"], dtype="M8[ns]"),
+        np.array(["2020", "NaT"], dtype="M8[s]"),
+        np.ma.array([1, 2], mask=[False, True]),
+        np.ma.array(["a", "b"], mask=[False, True]),
+        pandas.Series(["a", pandas.NA]),
+        pandas.Series(["a", None], dtype="string"),
+        pandas.Series([1, None], dtype="Int64"),
+        pandas.Series(pandas.to_datetime(["2020", None], utc=True)),
+        pandas.Categorical(["a", None]),
+    ]
+    for labels in missing:
+        with pytest.raises(ValueError, match=re.escape("groups has 1 of 2 labels missing (first: row 1). Give every")):
+            Groups.of(labels, 2)
+    with pytest.raises(ValueError, match=re.escape("groups has 50 of 100 labels missing (first: row 1)")):
+        score_matching().fit(X, groups=["a", pandas.NA] * 50)
+    for labels in (["a", 1], [True, False], np.ma.array([1, 2]), pandas.Series([1, 2], dtype="Int64"), [b"a", b"b"]):
+        assert Groups.of(labels, 2).count == 2
 
 
 @pytest.mark.parametrize(

@@ -168,6 +168,62 @@ def test_across_the_antimeridian(geojson):
     assert np.degrees(d[0]) == pytest.approx(10.0, abs=0.01)
 
 
+def planar_share(west, south, east, north):
+    """Of the whole sphere, in a box of longitude and latitude."""
+    return (east - west) / 720.0 * (np.sin(np.radians(north)) - np.sin(np.radians(south)))
+
+
+@pytest.mark.parametrize(
+    ("box", "inside", "outside"),
+    [
+        ((-180, -20, 180, 50), [(0, 0), (180, 0), (-179, 49)], [(0, 51), (180, -21)]),
+        ((0, -20, 360, 50), [(0, 0), (180, 0), (-179, 49)], [(0, 51), (180, -21)]),
+        ((-180, -90, 180, 40), [(0, 39), (180, 0), (0, -90)], [(0, 41), (0, 90)]),
+        ((-150, -80, 150, 80), [(0, 0), (149, 79)], [(180, 0), (-151, 0), (0, 81)]),
+    ],
+    ids=str,
+)
+def test_wide_boxes_are_what_they_are_in_the_plane(box, inside, outside):
+    west, south, east, north = box
+    ring = square(*box)[:4]
+    if east - west < 360:  # said by vertices in between
+        ring = [[west, south], [0, south], [east, south], [east, north], [0, north], [west, north]]
+    for begin in (0, 1):
+        region = SphericalPolygon.from_geojson(polygon([*ring[begin:], *ring[:begin]]))
+        assert region.area / (4 * np.pi) == pytest.approx(planar_share(*box), abs=1e-5)
+        assert all(contains(region, *inside))
+        assert not any(contains(region, *outside))
+    other = SphericalPolygon.from_geojson(polygon(ring), inside=xyz(*outside[0]))
+    assert contains(other, outside[0], inside[0]) == [True, False]
+
+
+def test_the_world_with_a_hole():
+    region = SphericalPolygon.from_geojson(polygon(square(-180, -90, 180, 90), square(-10, -10, 10, 10)))
+    assert contains(region, (0, 0), (0, 20), (180, 0), (0, 90)) == [False, True, True, True]
+
+
+def test_a_wide_step_has_one_reading_or_is_refused():
+    # 200 degrees, or 160 across the antimeridian: both are boxes.
+    for west, east in ((-100, 100), (-150, 150), (100, -100)):
+        with pytest.raises(ValueError, match=r"Ring 0 has an edge of \d+° of longitude.*it can be read in two ways"):
+            SphericalPolygon.from_geojson(polygon(square(west, -10, east, 10)))
+    # What the message advises.
+    long = [[-100, -10], [0, -10], [100, -10], [100, 10], [0, 10], [-100, 10]]
+    short = [[-100, -10], [-260, -10], [-260, 10], [-100, 10]]
+    assert contains(SphericalPolygon.from_geojson(polygon(long)), (0, 0), (180, 0)) == [True, False]
+    assert contains(SphericalPolygon.from_geojson(polygon(short)), (0, 0), (180, 0)) == [False, True]
+    # Great circles know no other way than the short one, and neighbours across the antimeridian are near.
+    geodesic = SphericalPolygon.from_geojson(polygon(square(-100, -10, 100, 10)), edges="geodesic")
+    assert contains(geodesic, (0, 0), (180, 0)) == [False, True]
+    coast = [[179.9, -1], [-179.9, -1], [-179.8, 0], [-179.9, 1], [179.9, 1]]
+    assert contains(SphericalPolygon.from_geojson(polygon(coast)), (180, 0), (0, 0)) == [True, False]
+    # The same vertex on both sides of the map.
+    twice = [[170, 0], [180, 0], [-180, 0], [-170, 0], [-170, 10], [-180, 10], [180, 10], [170, 10]]
+    region = SphericalPolygon.from_geojson(polygon(twice))
+    assert contains(region, (175, 5), (-175, 5), (0, 5)) == [True, True, False]
+    assert region.area / (4 * np.pi) == pytest.approx(planar_share(170, 0, 190, 10), abs=1e-5)
+
+
 def test_round_a_pole():
     ring = [[0, 60], [90, 65], [180, 60], [-90, 65], [0, 60]]
     cut = [[-180, 60], [-90, 65], [0, 60], [90, 65], [180, 60], [180, 90], [-180, 90], [-180, 60]]

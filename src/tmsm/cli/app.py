@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
 from tmsm.cli.demo import demo
 from tmsm.cli.fit import compare, fit, show
 from tmsm.cli.reproduce import reproduce
+from tmsm.cli.streams import emit, prepare, say
 from tmsm.cli.tools import region, simulate
 from tmsm.errors import TmsmError
 
@@ -36,7 +38,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"tmsm {version('tmsm')}")
+        emit(f"tmsm {version('tmsm')}")
         raise typer.Exit
 
 
@@ -52,6 +54,8 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; ends the process with its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    prepare()
+    warnings.showwarning = _warn
     try:
         code = app(args=given or ["--help"], standalone_mode=False)
     except typer.Abort as interruption:
@@ -66,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         sys.exit(BAD_INPUT)
+    except MemoryError:
+        _complain("there is not enough memory for this: fewer points, or a simpler border, may do.")
+        sys.exit(BAD_INPUT)
     except ModuleNotFoundError as error:
         _complain(f"{error.name} is not installed: this command needs tmsm[plot].")
         sys.exit(BAD_INPUT)
@@ -76,4 +83,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _complain(text: str) -> None:
     """One line on standard error."""
-    typer.echo(f"tmsm: {' '.join(text.split())}", err=True)
+    say(f"tmsm: {' '.join(text.split())}")
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """What a library warns of, as one line without the place in its source."""
+    _complain(str(message))

@@ -18,6 +18,8 @@ Ignoring the border puts the centre into the South of the United States, where m
 into account it moves out to sea, towards where storms are. How far is less certain than it looks: positions of one
 storm depend on each other (the errors allow for it), and what lies beyond the border rests on the model."""
 
+_FILES = ("report.html", "globe.png", "map.png", "diagnostics.png")
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the report and the pictures.", file_okay=False)] = Path(
@@ -25,7 +27,9 @@ def demo(
     ),
 ) -> None:
     """Find where Atlantic storms come from, looking from inside the United States only."""
+    from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import made_by, show_table
+    from tmsm.cli.streams import emit
     from tmsm.datasets import load_atlantic_storms, load_border
     from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
     from tmsm.estimators.base import Estimator
@@ -35,9 +39,10 @@ def demo(
     from tmsm.report import html_report
     from tmsm.report.words import kilometres, place
 
+    check_outputs([], {name: out / name for name in _FILES})
     storms, border = load_atlantic_storms(), load_border("usa")
     seen = storms[border.contains(storms.X)]
-    typer.echo(
+    emit(
         "Where do Atlantic storms come from, if you only ever look from inside the United States?\n"
         f"{len(seen):,} of {len(storms):,} positions of cyclones (1980 to 2024) lie inside its border; the others are "
         "kept back.\n"
@@ -63,9 +68,9 @@ def demo(
     show_table("Von Mises–Fisher, errors with storms as groups", rows)
 
     first = next(iter(fits.values()))
-    typer.echo(_COMMENT)
+    emit(_COMMENT)
     if first.goodness_of_fit_ is not None:
-        typer.echo(f"The family does not fit: p = {first.goodness_of_fit_.p_value:.0e}.")
+        emit(f"The family does not fit: p = {first.goodness_of_fit_.p_value:.0e}.")
     shown = {name: fit for name, fit in fits.items() if "default" not in name}
     title = "Where do Atlantic storms come from, seen from inside the United States?"
     write_text(out / "report.html", html_report(shown, title=title, made_by=made_by()))
@@ -76,7 +81,7 @@ def demo(
     }
     for name, figure in figures.items():
         write_whole(out / name, partial(figure.savefig, format="png", dpi=130))
-    typer.echo(f"\nOpen {out / 'report.html'} in a browser. Pictures: {', '.join(str(out / name) for name in figures)}")
+    emit(f"\nOpen {out / 'report.html'} in a browser. Pictures: {', '.join(str(out / name) for name in figures)}")
 
 
 def _unit(vector: FloatArray) -> FloatArray:

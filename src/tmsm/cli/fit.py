@@ -29,12 +29,12 @@ def fit(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write an interactive report.", dir_okay=False)
+        Path | None, typer.Option(metavar="FILE.html", help="Write an interactive report.", readable=False)
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE.json", help="Save the fit for 'tmsm show'.", dir_okay=False)
+        Path | None, typer.Option(metavar="FILE.json", help="Save the fit for 'tmsm show'.", readable=False)
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", dir_okay=False)] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Fit a model to points that were only seen inside a border."""
     import numpy as np
@@ -42,12 +42,15 @@ def fit(
     from tmsm.archive import FitRecord
     from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
     from tmsm.cli.outputs import check_outputs
-    from tmsm.cli.screen import made_by, say, show_record
+    from tmsm.cli.screen import made_by, show_json, show_record
+    from tmsm.cli.streams import say
+    from tmsm.output import is_standard_output, write_text, write_whole
     from tmsm.points import read_points
     from tmsm.validation import check_option
 
     check_option(outside, ["raise", "drop"], "--outside")
-    check_outputs([points, Path(region)], {"--save": save, "--plot": plot, "--report": report})
+    printed = {"--json": Path("-") if json else None}
+    check_outputs([points, Path(region)], {**printed, "--save": save, "--plot": plot, "--report": report})
     chosen = make_model(model, known or [])
     table = read_points(points, split_columns(columns), groups)
     border = read_region(region)
@@ -58,9 +61,9 @@ def fit(
     estimator.fit(X, groups=labels)
     record = FitRecord.of(estimator, made_by())
     if json:
-        typer.echo(record.to_json(), nl=False)
+        show_json(record)
     else:
-        show_record(record)
+        show_record(record, beside=any(path is not None and is_standard_output(path) for path in (save, report)))
     copies = len(X) - np.unique(table.longitude[inside] + 1j * table.latitude[inside]).size
     if labels is None and copies > 0.05 * len(X):
         say(
@@ -71,18 +74,17 @@ def fit(
         say(f"{table.n_without:,} rows of {points.name} have no coordinates and were left out.")
     if len(X) < len(table):
         say(f"{len(table) - len(X):,} of {len(table):,} points lie outside the border and were left out.")
-    if save is not None:
+    if save is not None and is_standard_output(save):
+        show_json(record)
+    elif save is not None:
         record.save(save)
         say(f"Saved: {save}")
     if plot is not None:
-        from tmsm.output import write_whole
-
         figure = estimator.plot(land=True).figure_
         write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
         say(f"Picture: {plot}")
     if report is not None:
         from tmsm.estimators import NaiveMLE
-        from tmsm.output import write_text
         from tmsm.report import html_report
 
         fits = {"the fit": estimator}
@@ -98,11 +100,11 @@ def show(
 ) -> None:
     """Show a saved fit."""
     from tmsm.archive import FitRecord
-    from tmsm.cli.screen import show_record
+    from tmsm.cli.screen import show_json, show_record
 
     record = FitRecord.load(saved)
     if json:
-        typer.echo(record.to_json(), nl=False)
+        show_json(record)
     else:
         show_record(record)
 
@@ -117,7 +119,8 @@ def compare(
 ) -> None:
     """Compare models of the same points by an information criterion that needs no normalising constant."""
     from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
-    from tmsm.cli.screen import say, show_table
+    from tmsm.cli.screen import show_table
+    from tmsm.cli.streams import say
     from tmsm.comparison import compare as compare_fits
     from tmsm.errors import EstimationError
     from tmsm.estimators.summary import readable_p

@@ -18,7 +18,7 @@ from tmsm.points import PointFile, read_frame
 from tmsm.regions import Cap, Everywhere, LonLatBox, SphericalPolygon
 from tmsm.regions.base import Region
 from tmsm.regions.rounding import find_grid
-from tmsm.validation import check_option
+from tmsm.validation import check_option, parse_number
 
 __all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "rows_inside", "split_columns"]
 
@@ -63,8 +63,8 @@ def _shape(kind: str, rest: str) -> Region:
     names = _SHAPES[kind]
     listed, _, rounded = rest.partition(",rounded=") if kind == "box" else (rest, "", "")
     try:
-        numbers = [float(part) for part in listed.split(",")]
-        steps = [float(part) for part in rounded.split("/")] if rounded else []
+        numbers = [parse_number(part) for part in listed.split(",")]
+        steps = [parse_number(part) for part in rounded.split("/")] if rounded else []
     except ValueError:
         numbers, steps = [], []
     if len(numbers) != len(names) or len(steps) > 2:
@@ -86,7 +86,7 @@ def make_model(name: str, known: list[str], option: str = "--model") -> Model:
     for pair in known:
         key, _, text = pair.partition("=")
         try:
-            values[key.strip()] = float(text)
+            values[key.strip()] = parse_number(text)
         except ValueError:
             raise InvalidInputError(f"--known {pair!r} must be NAME=NUMBER, such as concentration=6.") from None
     allowed = {"vmf": ["concentration"], "kent": ["concentration", "ovalness"], "watson": ["concentration"]}.get(

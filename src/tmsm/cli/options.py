@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-__all__ = ["Columns", "Known", "ModelName", "Outside", "Points", "RegionText", "Weight"]
+from tmsm.validation import parse_number
+
+__all__ = ["Columns", "Known", "ModelName", "Outside", "Points", "RegionText", "Weight", "real", "whole"]
+
+
+def real(text: Any) -> float:
+    """A number as tables have them, which Python's own ``1_0`` is not; what an option's text is parsed with."""
+    try:
+        return parse_number(str(text))
+    except ValueError:
+        raise typer.BadParameter(f"{str(text)!r} is no number.") from None
+
+
+def whole(at_least: int) -> Callable[[Any], int]:
+    """A parser of whole numbers."""
+
+    def parse(text: Any) -> int:
+        given = str(text)
+        digits = given.strip().removeprefix("-").removeprefix("+")
+        if not (digits.isascii() and digits.isdigit() and len(digits) < 4000) or int(given) < at_least:
+            raise typer.BadParameter(f"{given!r} must be a whole number of at least {at_least}.")
+        return int(given)
+
+    return parse
+
 
 Points = Annotated[Path, typer.Argument(metavar="POINTS", help="CSV, TSV, Parquet, GeoJSON, GeoPackage, shapefile.")]
 RegionText = Annotated[

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from tmsm.cli.options import whole
+
 __all__ = ["reproduce"]
 
 
@@ -29,9 +31,16 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for tables, figures and finished cells.", file_okay=False)] = Path(
         "tmsm-reproduction"
     ),
-    trials: Annotated[int, typer.Option(min=2, help="Simulated samples for each size and experiment.")] = 512,
-    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0 for one a core. The numbers do not depend on it.")] = 0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    trials: Annotated[
+        int, typer.Option(parser=whole(2), metavar="NUMBER", help="Simulated samples for each size and experiment.")
+    ] = 512,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            parser=whole(0), metavar="NUMBER", help="Processes; 0 for one a core. The numbers do not depend on it."
+        ),
+    ] = 0,
+    seed: Annotated[int, typer.Option(parser=whole(0), metavar="NUMBER", help="Seed of all random numbers.")] = 0,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -57,10 +66,13 @@ def reproduce(
 
 def _say(text: str) -> None:
     """Tables as tables in a terminal, as plain text in a pipe."""
-    if sys.stdout.isatty():
+    from tmsm.cli.screen import is_terminal
+    from tmsm.cli.streams import emit
+
+    if is_terminal(sys.stdout):
         from rich.console import Console
         from rich.markdown import Markdown
 
         Console().print(Markdown(text))
     else:
-        print(text, flush=True)
+        emit(text)

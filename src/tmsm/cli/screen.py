@@ -4,41 +4,50 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-
-import typer
+from typing import Literal, TextIO
 
 from tmsm.archive import FitRecord
+from tmsm.cli.streams import can_encode, emit, say
+from tmsm.output import visible
 
-__all__ = ["made_by", "say", "show_facts", "show_record", "show_table"]
-
-
-def say(text: str = "") -> None:
-    """A line for the user, on standard error: standard output is for results."""
-    typer.echo(text, err=True)
+__all__ = ["is_terminal", "made_by", "show_facts", "show_json", "show_record", "show_table"]
 
 
-def show_record(record: FitRecord) -> None:
-    """The table of a fit and its facts."""
-    if not sys.stdout.isatty():
-        typer.echo(record.to_text())
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody looks at it; a stream may be closed."""
+    return stream is not None and stream.isatty()
+
+
+def show_json(record: FitRecord) -> None:
+    """A fit as JSON, with escapes where the encoding of standard output lacks a character."""
+    text = record.to_json()
+    emit(text if can_encode(text) else record.to_json(ensure_ascii=True), end="")
+
+
+def show_record(record: FitRecord, *, beside: bool = False) -> None:
+    """The table of a fit and its facts; ``beside`` standard output, on standard error, where that has a result."""
+    if not is_terminal(sys.stderr if beside else sys.stdout):
+        (say if beside else emit)(record.to_text())
         return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console()
+    console = Console(stderr=beside)
     rows = record.content["table"]
-    table = Table(title=Text(record.content["title"]), title_justify="left", title_style="bold", show_edge=False)
+    title = Text(visible(record.content["title"]))
+    table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
     for k, name in enumerate(rows[0]):
-        table.add_column(name, justify="right" if k else "left", style="bold cyan" if k == 1 else None)
+        justify: Literal["right", "left"] = "right" if k else "left"
+        table.add_column(Text(visible(name)), justify=justify, style="bold cyan" if k == 1 else None)
     for row in rows[1:]:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     console.print(table)
     facts = Table(show_header=False, show_edge=False, box=None, padding=(0, 2, 0, 0))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column()
     for name, text in record.content["facts"]:
-        facts.add_row(name, Text(text))
+        facts.add_row(Text(visible(name)), Text(visible(text)))
     console.print(facts)
 
 
@@ -46,25 +55,25 @@ def show_facts(title: str, facts: Sequence[Sequence[str]]) -> None:
     """Names and words."""
     from tmsm.estimators.summary import facts_text
 
-    typer.echo(f"{title}\n{facts_text(facts)}")
+    emit(f"{title}\n{facts_text(facts)}")
 
 
 def show_table(title: str, rows: Sequence[Sequence[str]]) -> None:
     """A heading and lines."""
-    if not sys.stdout.isatty():
+    if not is_terminal(sys.stdout):
         from tmsm.estimators.summary import plain_table
 
-        typer.echo(f"{title}\n{plain_table(rows)}")
+        emit(f"{title}\n{plain_table(rows)}")
         return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", title_style="bold", show_edge=False)
+    table = Table(title=Text(visible(title)), title_justify="left", title_style="bold", show_edge=False)
     for k, name in enumerate(rows[0]):
         table.add_column(name, justify="right" if k else "left")
     for row in rows[1:]:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     Console().print(table)
 
 

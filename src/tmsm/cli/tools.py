@@ -9,18 +9,20 @@ import numpy as np
 import typer
 
 from tmsm.arrays import FloatArray
+from tmsm.cli.options import real, whole
 
 __all__ = ["region", "simulate"]
 
 
 def region(
     border: Annotated[str, typer.Argument(metavar="BORDER", help="A file with polygons, or one of the short forms.")],
-    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", dir_okay=False)] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Check a border and describe it: parts, vertices, area."""
     from tmsm.cli.inputs import read_region
     from tmsm.cli.outputs import check_outputs
-    from tmsm.cli.screen import say, show_facts
+    from tmsm.cli.screen import show_facts
+    from tmsm.cli.streams import say
     from tmsm.coordinates import xyz_to_lonlat
     from tmsm.regions import SphericalPolygon
     from tmsm.regions.outlines import EARTH_RADIUS_KM
@@ -54,31 +56,33 @@ def region(
 
 
 def simulate(
-    n: Annotated[int, typer.Argument(min=1, help="Number of points inside the border.")],
+    n: Annotated[int, typer.Argument(parser=whole(1), metavar="N", help="Number of points inside the border.")],
     region: Annotated[str, typer.Option("--region", metavar="BORDER", help="Where they can be seen.")],
     mean: Annotated[str, typer.Option(metavar="LON,LAT", help="Mean direction, or axis, in degrees.")],
-    concentration: Annotated[float, typer.Option(help="Concentration κ.")],
+    concentration: Annotated[float, typer.Option(parser=real, metavar="NUMBER", help="Concentration κ.")],
     model: Annotated[str, typer.Option(help="vmf, kent or watson.")] = "vmf",
-    ovalness: Annotated[float, typer.Option(help="Kent: ovalness β.")] = 0.0,
+    ovalness: Annotated[float, typer.Option(parser=real, metavar="NUMBER", help="Kent: ovalness β.")] = 0.0,
     toward: Annotated[str | None, typer.Option(metavar="LON,LAT", help="Kent: where the major axis points.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="File; standard output by default.")] = None,
+    seed: Annotated[int, typer.Option(parser=whole(0), metavar="NUMBER", help="Seed of the random numbers.")] = 0,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE.csv", help="File, or - for standard output.", readable=False)
+    ] = Path("-"),
 ) -> None:
     """Draw points of a model inside a border, as a CSV with lon and lat."""
     from tmsm.cli.inputs import read_region
-    from tmsm.cli.screen import say
+    from tmsm.cli.outputs import check_outputs
+    from tmsm.cli.streams import say
     from tmsm.coordinates import xyz_to_lonlat
-    from tmsm.output import write_text
+    from tmsm.output import is_standard_output, write_text
 
+    check_outputs([Path(region)], {"--out": out})
     border = read_region(region)
     chosen, params = _truth(model, mean, concentration, ovalness, toward)
     X = chosen.sample(n, border if border.has_border else None, random_state=seed, **params)
     lon, lat = xyz_to_lonlat(X)
     text = "lon,lat\n" + "".join(f"{a:.6f},{b:.6f}\n" for a, b in zip(lon, lat, strict=True))
-    if out is None:
-        typer.echo(text, nl=False)
-    else:
-        write_text(out, text)
+    write_text(out, text)
+    if not is_standard_output(out):
         say(f"{n:,} points: {out}")
 
 
@@ -118,9 +122,10 @@ def _truth(model: str, mean: str, concentration: float, ovalness: float, toward:
 def _direction(text: str, option: str):  # type: ignore[no-untyped-def]
     from tmsm.coordinates import lonlat_to_xyz
     from tmsm.errors import InvalidInputError
+    from tmsm.validation import parse_number
 
     try:
-        lon, lat = (float(part) for part in text.split(","))
+        lon, lat = (parse_number(part) for part in text.split(","))
     except ValueError:
         raise InvalidInputError(f"{option} must be LON,LAT in degrees; got {text!r}.") from None
     return lonlat_to_xyz(lon, lat)

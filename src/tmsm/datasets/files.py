@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tmsm.errors import InvalidInputError, InvalidTypeError
+from tmsm.validation import parse_number
 
 __all__ = ["as_degrees", "find_files", "open_text", "read_columns"]
 
@@ -77,7 +78,7 @@ def as_degrees(text: str, limit: float, where: str) -> float | None:
     if not text.strip():
         return None
     try:
-        value = float(text)
+        value = parse_number(text)
     except ValueError:
         raise InvalidInputError(f"{where}: {text!r} is no coordinate.") from None
     if not abs(value) <= limit:

@@ -95,7 +95,7 @@ def _angle(text: str, positive: str, negative: str, limit: float, where: str) ->
 
 
 def _count(text: str, where: str) -> int:
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit()):
         raise InvalidInputError(f"{where}: the head of a storm ends in its number of fixes; got {text!r}.")
     return int(text)
 

@@ -13,6 +13,7 @@ from tmsm.datasets.files import as_degrees, find_files, read_columns
 from tmsm.datasets.tables import PlaceTable, TextArray
 from tmsm.errors import InvalidInputError
 from tmsm.progress import with_progress
+from tmsm.validation import parse_number
 
 __all__ = ["StormEvents", "read_storm_events"]
 
@@ -165,6 +166,6 @@ def _place(longitude: str, latitude: str, where: str) -> _Place | None:
 
 def _whole(text: str, where: str) -> int:
     try:
-        return int(float(text))
+        return int(parse_number(text))
     except (ValueError, OverflowError):
         raise InvalidInputError(f"{where} is {text!r}, which is no number.") from None

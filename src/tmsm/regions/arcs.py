@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 
 from tmsm.arrays import FloatArray
 from tmsm.coordinates import xyz_to_lonlat
 from tmsm.errors import CrossingError
+from tmsm.regions.compiled import compiled
 from tmsm.regions.outlines import vertex_numbers
 
 __all__ = ["ArcTree"]
@@ -155,7 +155,7 @@ def _settle_touching(arcs: FloatArray) -> None:
         arcs[incoming, 18:21] = side
 
 
-@numba.njit(cache=True)
+@compiled()
 def _sort(middle, order, first, depth):  # type: ignore[no-untyped-def]
     """Split the arcs in halves, level by level, along the longest side of each part."""
     m = len(order)
@@ -179,7 +179,7 @@ def _sort(middle, order, first, depth):  # type: ignore[no-untyped-def]
             first[2 * k] = start
 
 
-@numba.njit(cache=True)
+@compiled()
 def _boxes(low, high, first, depth):  # type: ignore[no-untyped-def]
     leaves = 2**depth
     boxes = np.empty((2 * leaves - 1, 6))
@@ -196,7 +196,7 @@ def _boxes(low, high, first, depth):  # type: ignore[no-untyped-def]
     return boxes
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _gap(box, x, y, z):  # type: ignore[no-untyped-def]
     """Squared distance from a point to a box."""
     u = max(box[0] - x, 0.0, x - box[3])
@@ -205,7 +205,7 @@ def _gap(box, x, y, z):  # type: ignore[no-untyped-def]
     return u * u + v * v + w * w
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
     stack = np.empty(64, dtype=np.int64)
@@ -282,7 +282,7 @@ def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untype
         gradient[row, 0], gradient[row, 1], gradient[row, 2] = u / length, v / length, w / length
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _query_projected(boxes, arcs, first, X, axis, distance, gradient):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
     p, q = (axis + 1) % 3, (axis + 2) % 3
@@ -326,7 +326,7 @@ def _query_projected(boxes, arcs, first, X, axis, distance, gradient):  # type: 
             gradient[row, p], gradient[row, q] = best_u / length, best_v / length
 
 
-@numba.njit(cache=True)
+@compiled()
 def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
     """From the nearest point on the projection of an arc (an ellipse's) to the point (x, y)."""
     # The arc is cos(t) a + sin(t) c with c = n × a, 0 <= t <= angle.
@@ -362,7 +362,7 @@ def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
     return u, v
 
 
-@numba.njit(cache=True)
+@compiled()
 def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
     stack = np.empty(64, dtype=np.int64)
@@ -401,7 +401,7 @@ def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
     return -1, -1
 
 
-@numba.njit(cache=True)
+@compiled()
 def _touches(boxes, arcs, first):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
     stack = np.empty(64, dtype=np.int64)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,51 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.errors import InvalidInputError, InvalidTypeError
+from tmsm.json_text import parse_json, read_json
+from tmsm.regions.longitudes import continuous, turns
 from tmsm.regions.outlines import collapse, open_ring, split_lonlat_rings
-from tmsm.validation import as_float_array
+from tmsm.validation import as_float_array, short_repr
 
-__all__ = ["geojson_polygons", "geometry_polygons", "groups_to_geojson", "polygons_to_rings"]
+__all__ = [
+    "check_crs",
+    "continuous_polygons",
+    "geojson_polygons",
+    "geometry_polygons",
+    "groups_to_geojson",
+    "polygons_to_rings",
+]
 
 # One polygon: its outer ring and its holes, each (m, 2) in degrees, not closed.
 LonLatPolygon = list[FloatArray]
+
+# Names of longitude and latitude in degrees (WGS 84), as files have them.
+_DEGREES = re.compile(
+    r"(urn:(x-)?ogc:def:crs:)?(OGC:[\d.]*:?CRS84h?|EPSG:[\d.]*:?4326)"
+    r"|https?://(www\.)?opengis\.net/(def/crs/(OGC/[\d.]+/CRS84h?|EPSG/[\d.]+/4326)|gml/srs/epsg\.xml#4326)"
+    r"|4326|CRS:?84|WGS ?84",
+    re.IGNORECASE,
+)
+_OTHER_FORMATS = "Shapefiles, GeoPackages and FlatGeobufs are read with geopandas.read_file and from_geometry."
 
 
 def geojson_polygons(source: Any) -> tuple[list[LonLatPolygon], FloatArray | None]:
     """All polygons in a GeoJSON file (its path), text or mapping, and the point inside that it may keep."""
     loaded = _load(source)
-    inside = loaded.get("inside")
-    return _checked(list(_walk(loaded))), None if inside is None else lonlat_to_xyz(*inside)
+    return _checked(list(_walk(loaded))), _kept_inside(loaded.get("inside"))
+
+
+def check_crs(node: Mapping[str, Any]) -> None:
+    """Raise where a GeoJSON object names another coordinate reference system than longitude and latitude in degrees."""
+    crs = node.get("crs")
+    properties = crs.get("properties") if isinstance(crs, Mapping) else None
+    name = properties.get("name", properties.get("code")) if isinstance(properties, Mapping) else None
+    if crs is None or _DEGREES.fullmatch(str(name).strip()):
+        return
+    shown = name if isinstance(name, str) else short_repr(crs)
+    raise InvalidInputError(
+        f"The GeoJSON is in the coordinate reference system {shown!r}; longitude and latitude in degrees are wanted. "
+        "Convert it with geopandas.read_file(path).to_crs(4326), or ogr2ogr -t_srs EPSG:4326 new.geojson old.geojson."
+    )
 
 
 def geometry_polygons(geometry: Any) -> list[LonLatPolygon]:
@@ -64,10 +96,19 @@ def polygons_to_rings(polygons: list[LonLatPolygon], edges: str, tolerance: floa
     polygons = [[polygon[0], *(_beside_shell(hole, polygon[0]) for hole in polygon[1:])] for polygon in polygons]
     if edges == "geodesic":
         return [collapse(lonlat_to_xyz(*_folded(ring))) for polygon in polygons for ring in polygon]
-    flat = [polygon for polygon in polygons if not any(map(_turns, polygon))]
+    flat = [polygon for polygon in polygons if not any(map(turns, polygon))]
     rings = _union(flat, tolerance) if flat else []
-    rings += [ring for polygon in polygons if any(map(_turns, polygon)) for ring in polygon]
+    rings += [ring for polygon in polygons if any(map(turns, polygon)) for ring in polygon]
     return split_lonlat_rings(rings, tolerance)
+
+
+def continuous_polygons(polygons: list[LonLatPolygon], edges: str) -> list[LonLatPolygon]:
+    """The polygons with continuous longitudes along each ring."""
+    numbers = count()
+    return [
+        [continuous(ring, f"Ring {next(numbers)}", straight=edges == "lonlat") for ring in polygon]
+        for polygon in polygons
+    ]
 
 
 def groups_to_geojson(groups: list[list[FloatArray]], inside: FloatArray) -> dict[str, Any]:
@@ -91,50 +132,73 @@ def _closed_lonlat(ring: FloatArray) -> list[list[float]]:
 def _load(source: Any) -> Mapping[str, Any]:
     if isinstance(source, Mapping):
         return source
-    if isinstance(source, str) and source.lstrip().startswith("{"):
-        text, name = source, "the GeoJSON text"
+    if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("{"):
+        loaded, name = parse_json(source, "the GeoJSON text"), "the GeoJSON text"
     elif isinstance(source, str | Path):
         path = Path(source)
         if not path.is_file():
             raise InvalidInputError(f"There is no file {str(path)!r}.")
-        try:
-            text, name = path.read_text(encoding="utf-8"), str(path)
-        except UnicodeDecodeError:
-            raise InvalidInputError(
-                f"{str(path)!r} is not text. Shapefiles, GeoPackages and FlatGeobufs are read with "
-                "geopandas.read_file and from_geometry."
-            ) from None
+        loaded, name = read_json(path, _OTHER_FORMATS), str(path)
     else:
         raise InvalidTypeError(f"from_geojson takes a path, text or a mapping; got {type(source).__name__}.")
-    try:
-        loaded = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(f"{name} is not JSON: {error}.") from None
     if not isinstance(loaded, Mapping):
         raise InvalidInputError(f"{name} is JSON but no GeoJSON object.")
     return loaded
 
 
-def _walk(node: Mapping[str, Any]) -> Iterator[LonLatPolygon]:
-    kind = node.get("type")
-    if kind == "FeatureCollection":
-        for feature in node.get("features", ()):
-            yield from _walk(feature)
-    elif kind == "Feature":
-        if node.get("geometry") is not None:
-            yield from _walk(node["geometry"])
-    elif kind == "GeometryCollection":
-        for geometry in node.get("geometries", ()):
-            yield from _walk(geometry)
-    elif kind == "Polygon":
-        yield [as_float_array(ring, "A ring") for ring in node.get("coordinates", ())]
-    elif kind == "MultiPolygon":
-        for rings in node.get("coordinates", ()):
-            yield [as_float_array(ring, "A ring") for ring in rings]
-    else:
+def _kept_inside(inside: Any) -> FloatArray | None:
+    if inside is None:
+        return None
+    point = as_float_array(inside, "The member 'inside' of the GeoJSON")
+    if point.shape != (2,):
         raise InvalidInputError(
-            f"A region is made of Polygon and MultiPolygon geometries; got {kind!r}. Drop points and lines first."
+            f"The member 'inside' of the GeoJSON must be [longitude, latitude]; got {short_repr(inside)}."
         )
+    try:
+        return lonlat_to_xyz(*point)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"The member 'inside' of the GeoJSON: {error}") from None
+
+
+def _walk(root: Any) -> Iterator[LonLatPolygon]:
+    """Polygons in the order of the file; a loop, for collections may lie in each other at any depth."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Mapping):
+            raise InvalidInputError(f"GeoJSON has objects with a 'type' in its collections; got {short_repr(node)}.")
+        check_crs(node)
+        kind = node.get("type")
+        if kind == "FeatureCollection":
+            pending.extend(reversed(_members(node, "features")))
+        elif kind == "GeometryCollection":
+            pending.extend(reversed(_members(node, "geometries")))
+        elif kind == "Feature":
+            if node.get("geometry") is not None:
+                pending.append(node["geometry"])
+        elif kind == "Polygon":
+            yield _rings(_members(node, "coordinates"))
+        elif kind == "MultiPolygon":
+            for rings in _members(node, "coordinates"):
+                yield _rings(rings)
+        else:
+            raise InvalidInputError(
+                f"A region is made of Polygon and MultiPolygon geometries; got {short_repr(kind)}. "
+                "Drop points and lines first."
+            )
+
+
+def _members(node: Mapping[str, Any], name: str) -> Sequence[Any]:
+    found = node.get(name)
+    if not isinstance(found, list | tuple):
+        raise InvalidInputError(f"The {name!r} of a {node['type']} must be a list; got {short_repr(found)}.")
+    return found
+
+
+def _rings(found: Any) -> LonLatPolygon:
+    if not isinstance(found, list | tuple):
+        raise InvalidInputError(f"A polygon must be a list of rings; got {short_repr(found)}.")
+    return [as_float_array(ring, "A ring") for ring in found]
 
 
 def _checked(polygons: list[LonLatPolygon]) -> list[LonLatPolygon]:
@@ -168,20 +232,7 @@ def _check_ring(ring: FloatArray, name: str) -> FloatArray:
     if np.abs(ring[:, 0]).max() > 540.0:
         vertex = int(np.argmax(np.abs(ring[:, 0])))
         raise InvalidInputError(f"{name}, vertex {vertex} has longitude {ring[vertex, 0]:.6g}, beyond ±540.")
-    ring = open_ring(ring, name)
-    # A step of more than half a turn goes the short way, across the antimeridian; one of exactly
-    # a turn runs along a pole, as some files close theirs.
-    steps = np.diff(ring[:, 0], append=ring[0, 0])
-    short = np.where(np.abs(steps) > 180.0, steps - 360.0 * np.round(steps / 360.0), steps)
-    at_pole = (np.abs(ring[:, 1]) == 90.0) & (np.abs(np.roll(ring[:, 1], -1)) == 90.0)
-    short = np.where(at_pole, steps, short)
-    ring[:, 0] = ring[0, 0] + np.concatenate([[0.0], np.cumsum(short[:-1])])
-    return ring
-
-
-def _turns(ring: FloatArray) -> bool:
-    """Whether a ring with continuous longitudes goes round a pole instead of closing."""
-    return abs(ring[-1, 0] - ring[0, 0]) > 180.0 and not (np.abs(ring[:, 1]) == 90.0).any()
+    return open_ring(ring, name)
 
 
 def _folded(ring: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -12,11 +12,18 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from tmsm.arrays import ArrayLike, BoolArray, FloatArray
-from tmsm.coordinates import xyz_to_lonlat
+from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.errors import CrossingError, InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region
-from tmsm.regions.geojson import geojson_polygons, geometry_polygons, groups_to_geojson, polygons_to_rings
+from tmsm.regions.geojson import (
+    continuous_polygons,
+    geojson_polygons,
+    geometry_polygons,
+    groups_to_geojson,
+    polygons_to_rings,
+)
+from tmsm.regions.longitudes import point_of_large_polygons
 from tmsm.regions.outlines import (
     EARTH_RADIUS_KM,
     check_ring,
@@ -105,7 +112,8 @@ class SphericalPolygon(Region):
         source
             A Polygon, MultiPolygon, Feature, FeatureCollection or GeometryCollection.
         inside
-            A point inside, shape (3,); by default the smaller side is inside.
+            A point inside, shape (3,).  By default the inside is where it is in the plane of longitude and latitude;
+            of great circles, and of a ring round a pole, it is the smaller side.
         edges
             "lonlat": straight in longitude/latitude, as GeoJSON's are; "geodesic": great-circle arcs.
         tolerance
@@ -209,6 +217,10 @@ def _from_polygons(
 ) -> SphericalPolygon:
     check_option(edges, ["lonlat", "geodesic"], "edges")
     tolerance = check_number(tolerance, "tolerance", above=0.0) / (1000.0 * EARTH_RADIUS_KM)
+    polygons = continuous_polygons(polygons, edges)
+    if inside is None and edges == "lonlat":
+        point = point_of_large_polygons(polygons)
+        inside = None if point is None else lonlat_to_xyz(*point)
     # Edges closer together than the tolerance may cross once they are arcs: then be more exact.
     for attempt in range(4):
         try:

@@ -2,13 +2,14 @@
 
 import math
 
-import numba
 import numpy as np
+
+from tmsm.regions.compiled import compiled
 
 __all__ = ["crossing_edges", "nearest_edges"]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def nearest_edges(vertices, X):  # type: ignore[no-untyped-def]
     """For each row: the vector from the nearest border point, its edge, whether at a vertex, and the side."""
     n, m = len(X), len(vertices)
@@ -40,13 +41,13 @@ def nearest_edges(vertices, X):  # type: ignore[no-untyped-def]
     return offset, edge, at_vertex, inside
 
 
-@numba.njit(cache=True)
+@compiled()
 def _turn(ax, ay, bx, by, cx, cy):  # type: ignore[no-untyped-def]
     value = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
     return 0 if value == 0.0 else int(math.copysign(1.0, value))
 
 
-@numba.njit(cache=True)
+@compiled()
 def crossing_edges(vertices):  # type: ignore[no-untyped-def]
     """Two edges without a common vertex that meet, or (−1, −1)."""
     m = len(vertices)
