@@ -139,7 +139,8 @@ class Estimator(ABC):
             sentences.append(f"{fit.n_groups} groups are few: the errors may be too small.")
         if fit.n_samples < _FEW_ROWS * (k := fit.model.constraint(fit.embedding_dim).n_free):
             sentences.append(f"{fit.n_samples:,} rows are few for {k} parameters: take the errors for a rough guide.")
-        sentences += extrapolation(fit.params, fit.kept.region)
+        if fit.undetermined is None:
+            sentences += extrapolation(fit.params, fit.kept.region)
         sentences += unequal_columns(fit.kept)
         sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)
         goodness = self.goodness_of_fit_
@@ -421,7 +422,12 @@ class Estimator(ABC):
         found = []
         outside = mass_outside(fit.model, fit.params, fit.kept.region)
         if outside is not None:
-            found.append(("mass outside", f"{100.0 * outside:.2g} % of the fitted distribution"))
+            found.append(
+                (
+                    "mass outside",
+                    f"{100.0 * outside:{'.0f' if outside > 0.995 else '.2g'}} % of the fitted distribution",
+                )
+            )
         goodness = self.goodness_of_fit_
         if goodness is not None:
             found.append(

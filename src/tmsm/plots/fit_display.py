@@ -125,7 +125,7 @@ class FitDisplay:
         self._draw_points(X)
         if region.has_border:
             draw_border(self.ax_, self.view_, region)
-        if density:
+        if density and found[0].undetermined is None:
             self._draw_density(found[0].model, found[0].params, found[0].theta)
         for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
             name = f"{label}, {100 * level:g} % region" if rings[label] else label

@@ -39,7 +39,7 @@ def globe_data(fits: Mapping[str, Estimator]) -> tuple[list[dict[str, Any]], dic
         _markers(shown, "points", POINTS, 4, 0.55),
         _lines(_border(region, X), "border", BORDER, 1.4),
     ]
-    density = _density_lines(first)
+    density = _density_lines(first) if first.undetermined is None else []
     if density:
         traces.append(_lines(density, "50 and 90 % of the fitted mass", COLOURS[4], 1.5, closed=False))
     middle, far = X.mean(axis=0), [X]
