@@ -10,7 +10,7 @@ import numpy as np
 import spherely
 
 import tmsm
-from tmsm.regions import arcs
+from tmsm.regions import arcs, trees
 
 SIZES = (200, 2_000, 20_000)
 
@@ -51,11 +51,11 @@ def ratios(n_rows=1_000_000, s2_rows=20_000):
     """What `measure` says for each size, on one thread."""
     X = tmsm.Sphere(2).uniform(n_rows, 1)
     points = spherely.points(*tmsm.xyz_to_lonlat(X[:s2_rows]))
-    arcs._THREADS = 1
+    trees._THREADS = 1
     try:
         return {m: measure(m, X, points) for m in SIZES}
     finally:
-        arcs._THREADS = None
+        trees._THREADS = None
 
 
 def compile_seconds():

@@ -6,11 +6,7 @@ Arcs are directed, with the inside on their left, so that the sign comes with th
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numba
@@ -20,12 +16,10 @@ from tmsm.arrays import FloatArray
 from tmsm.coordinates import xyz_to_lonlat
 from tmsm.errors import CrossingError
 from tmsm.regions.outlines import vertex_numbers
+from tmsm.regions.trees import build_tree, in_threads, nearest_leaf, overlapping_leaf
 
 __all__ = ["ArcTree"]
 
-_LEAF = 4
-_ROWS_PER_THREAD = 20_000
-_THREADS: int | None = None  # all cores; benchmarks set it to one
 _COLUMNS = 21
 
 
@@ -69,11 +63,7 @@ class ArcTree:
         half = 0.5 * np.linalg.norm(ends - starts, axis=1)
         bulge = (half**2 / (1.0 + np.sqrt(np.maximum(1.0 - half**2, 0.0))) + 1e-15)[:, None]
         low, high = np.minimum(starts, ends) - bulge, np.maximum(starts, ends) + bulge
-        depth = max(0, math.ceil(math.log2(max(m, 1) / _LEAF)))
-        order = np.arange(m)
-        first = np.zeros(2**depth + 1, dtype=np.int64)
-        _sort(0.5 * (low + high), order, first, depth)
-        boxes = _boxes(low[order], high[order], first, depth)
+        boxes, first, order = build_tree(low, high)
         return ArcTree(boxes, np.ascontiguousarray(arcs[order]), first, order)
 
     def query(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -84,7 +74,7 @@ class ArcTree:
         def part(piece: slice) -> None:
             _query(self.boxes, self.arcs, self.first, rows[piece], d[piece], gradient[piece])
 
-        _in_threads(part, len(rows))
+        in_threads(part, len(rows))
         return d, gradient
 
     def query_projected(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
@@ -95,7 +85,7 @@ class ArcTree:
         def part(piece: slice) -> None:
             _query_projected(self.boxes, self.arcs, self.first, rows[piece], axis, d[piece], gradient[piece])
 
-        _in_threads(part, len(rows))
+        in_threads(part, len(rows))
         return d, gradient
 
     def touches(self) -> tuple[Any, Any]:
@@ -107,17 +97,6 @@ class ArcTree:
         """The indices of two arcs that cross, if any do; arcs may share an end."""
         i, j = _crossing(self.boxes, self.arcs, self.first)
         return None if i < 0 else tuple(sorted((int(self.order[i]), int(self.order[j]))))  # type: ignore[return-value]
-
-
-def _in_threads(work: Callable[[slice], None], n: int) -> None:
-    """Call ``work`` on slices that cover n rows; the compiled loops do not hold the interpreter."""
-    threads = min(_THREADS or os.cpu_count() or 1, n // _ROWS_PER_THREAD)
-    if threads < 2:
-        work(slice(None))
-        return
-    edges = np.linspace(0, n, threads + 1).astype(int)
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, [slice(a, b) for a, b in pairwise(edges)]))
 
 
 def _settle_touching(arcs: FloatArray) -> None:
@@ -155,56 +134,6 @@ def _settle_touching(arcs: FloatArray) -> None:
         arcs[incoming, 18:21] = side
 
 
-@numba.njit(cache=True)
-def _sort(middle, order, first, depth):  # type: ignore[no-untyped-def]
-    """Split the arcs in halves, level by level, along the longest side of each part."""
-    m = len(order)
-    first[0], first[1] = 0, m
-    for level in range(depth):
-        parts = 2**level
-        for k in range(parts - 1, -1, -1):
-            start, end = first[k], first[k + 1]
-            axis, longest = 0, -1.0
-            for j in range(3):
-                low, high = np.inf, -np.inf
-                for i in range(start, end):
-                    value = middle[order[i], j]
-                    low, high = min(low, value), max(high, value)
-                if high - low > longest:
-                    axis, longest = j, high - low
-            part = order[start:end].copy()
-            order[start:end] = part[np.argsort(middle[part, axis])]
-            # Make room: part k becomes parts 2k and 2k + 1.
-            first[2 * k + 2], first[2 * k + 1] = end, (start + end) // 2
-            first[2 * k] = start
-
-
-@numba.njit(cache=True)
-def _boxes(low, high, first, depth):  # type: ignore[no-untyped-def]
-    leaves = 2**depth
-    boxes = np.empty((2 * leaves - 1, 6))
-    for k in range(leaves):
-        box = boxes[leaves - 1 + k]
-        box[:3], box[3:] = np.inf, -np.inf
-        for i in range(first[k], first[k + 1]):
-            for j in range(3):
-                box[j], box[3 + j] = min(box[j], low[i, j]), max(box[3 + j], high[i, j])
-    for node in range(leaves - 2, -1, -1):
-        for j in range(3):
-            boxes[node, j] = min(boxes[2 * node + 1, j], boxes[2 * node + 2, j])
-            boxes[node, 3 + j] = max(boxes[2 * node + 1, 3 + j], boxes[2 * node + 2, 3 + j])
-    return boxes
-
-
-@numba.njit(cache=True, inline="always")
-def _gap(box, x, y, z):  # type: ignore[no-untyped-def]
-    """Squared distance from a point to a box."""
-    u = max(box[0] - x, 0.0, x - box[3])
-    v = max(box[1] - y, 0.0, y - box[4])
-    w = max(box[2] - z, 0.0, z - box[5])
-    return u * u + v * v + w * w
-
-
 @numba.njit(cache=True, nogil=True)
 def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
@@ -213,28 +142,12 @@ def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untype
     for row in range(len(X)):
         x, y, z = X[row, 0], X[row, 1], X[row, 2]
         best, nearest, where = np.inf, 0, 0
-        stack[0], bounds[0] = 0, _gap(boxes[0], x, y, z)
+        stack[0], bounds[0] = 0, 0.0
         top = 1
-        while top > 0:
-            top -= 1
-            if bounds[top] >= best:
-                continue
-            node = stack[top]
-            while node < leaves - 1:
-                left, right = 2 * node + 1, 2 * node + 2
-                near, far = _gap(boxes[left], x, y, z), _gap(boxes[right], x, y, z)
-                if near > far:
-                    near, far, left, right = far, near, right, left
-                if far < best:
-                    stack[top], bounds[top] = right, far
-                    top += 1
-                node = left
-                if near >= best:
-                    node = -1
-                    break
-            if node < 0:
-                continue
-            leaf = node - (leaves - 1)
+        while True:
+            leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z)
+            if leaf < 0:
+                break
             for i in range(first[leaf], first[leaf + 1]):
                 arc = arcs[i]
                 # Beyond the start or the end the nearest point is that end.
@@ -366,26 +279,19 @@ def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
 def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
     stack = np.empty(64, dtype=np.int64)
+    window = np.empty(6)
     for i in range(len(arcs)):
         a, b, n = arcs[i, 0:3], arcs[i, 3:6], arcs[i, 6:9]
         half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
         bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
+        for j in range(3):
+            window[j], window[3 + j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
         stack[0] = 0
         top = 1
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            apart = False
-            for j in range(3):
-                if min(a[j], b[j]) - bulge > boxes[node, 3 + j] or max(a[j], b[j]) + bulge < boxes[node, j]:
-                    apart = True
-            if apart:
-                continue
-            if node < leaves - 1:
-                stack[top], stack[top + 1] = 2 * node + 1, 2 * node + 2
-                top += 2
-                continue
-            leaf = node - (leaves - 1)
+        while True:
+            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
+            if leaf < 0:
+                break
             for k in range(max(first[leaf], i + 1), first[leaf + 1]):
                 c, d, m = arcs[k, 0:3], arcs[k, 3:6], arcs[k, 6:9]
                 # All four the same sign: the arcs cross; an end on the other arc gives a zero.
@@ -405,21 +311,17 @@ def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
 def _touches(boxes, arcs, first):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
     stack = np.empty(64, dtype=np.int64)
+    window = np.empty(6)
     found = [(0, 0)][:0]
     for i in range(len(arcs)):
         x, y, z = arcs[i, 0], arcs[i, 1], arcs[i, 2]
+        window[:3], window[3:] = arcs[i, 0:3] - 1e-12, arcs[i, 0:3] + 1e-12
         stack[0] = 0
         top = 1
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            if _gap(boxes[node], x, y, z) > 1e-24:
-                continue
-            if node < leaves - 1:
-                stack[top], stack[top + 1] = 2 * node + 1, 2 * node + 2
-                top += 2
-                continue
-            leaf = node - (leaves - 1)
+        while True:
+            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
+            if leaf < 0:
+                break
             for k in range(first[leaf], first[leaf + 1]):
                 arc = arcs[k]
                 height = x * arc[6] + y * arc[7] + z * arc[8]
