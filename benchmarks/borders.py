@@ -37,9 +37,9 @@ def measure(m, X, points):
     ours = min(seconds(lambda: region.signed_distance(X)) for _ in range(3))
     border = spherely.boundary(spherely.create_polygon(np.column_stack(tmsm.xyz_to_lonlat(ring)).tolist()))
     theirs = min(seconds(lambda: spherely.distance(points, border, radius=1.0)) for _ in range(2))
-    ends, index = np.roll(ring, -1, axis=0), np.arange(m)
+    index = np.arange(m)
     before, after = np.roll(index, 1), np.roll(index, -1)
-    build = min(seconds(lambda: arcs.ArcTree.build(ring, ends, before, after)) for _ in range(3))
+    build = min(seconds(lambda: arcs.ArcTree.build(ring, before, after).settle(after)) for _ in range(3))
     tracemalloc.start()
     region.signed_distance(X)
     extra = tracemalloc.get_traced_memory()[1] - 4 * 8 * len(X)  # beyond the output

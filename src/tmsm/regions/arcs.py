@@ -42,12 +42,12 @@ class ArcTree:
     order: Any
 
     @staticmethod
-    def build(starts: FloatArray, ends: FloatArray, previous: Any, following: Any, *, settle: bool = True) -> ArcTree:
-        """From directed arcs (m, 3) and the indices of the arcs before and after each, shape (m,).
+    def build(starts: FloatArray, previous: Any, following: Any) -> ArcTree:
+        """From the starts (m, 3) of directed arcs and the indices of the arcs before and after each, shape (m,).
 
-        Without ``settle`` vertices in which rings touch are not looked for.
+        Vertices in which rings touch want `settle` before the side of a point is asked for.
         """
-        m = len(starts)
+        m, ends = len(starts), starts[following]
         # (a − b) × (a + b) = 2 a × b without the loss of digits on short arcs.
         normal = np.cross(starts - ends, starts + ends)
         normal /= np.linalg.norm(normal, axis=1)[:, None]
@@ -57,8 +57,6 @@ class ArcTree:
         arcs[:, 12:15] = np.cross(ends, normal)
         arcs[:, 15:18] = normal[previous] + normal
         arcs[:, 18:21] = normal + normal[following]
-        if settle:
-            _settle_touching(arcs)
         # An arc bulges from its chord by the sagitta, at most.
         half = 0.5 * np.linalg.norm(ends - starts, axis=1)
         bulge = (half**2 / (1.0 + np.sqrt(np.maximum(1.0 - half**2, 0.0))) + 1e-15)[:, None]
@@ -88,6 +86,25 @@ class ArcTree:
         in_threads(part, len(rows))
         return d, gradient
 
+    def settle(self, following: Any) -> ArcTree:
+        """The same tree, with the side decided in vertices where more than two arcs meet.
+
+        ``following`` is that of `build`.
+        """
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(place))
+        _settle_touching(self.arcs, place, following)
+        return self
+
+    def reversed(self, numbers: Any) -> ArcTree:
+        """The tree of the same arcs the other way round; arc k gets the number ``numbers[k]``."""
+        arcs = np.empty_like(self.arcs)
+        for to, source in ((0, 3), (3, 0), (9, 12), (12, 9)):
+            arcs[:, to : to + 3] = self.arcs[:, source : source + 3]
+        for to, source in ((6, 6), (15, 18), (18, 15)):
+            arcs[:, to : to + 3] = -self.arcs[:, source : source + 3]
+        return ArcTree(self.boxes, arcs, self.first, numbers[self.order])
+
     def touches(self) -> tuple[Any, Any]:
         """Pairs (arc, arc whose start lies in the inner part of the first), as two arrays of indices."""
         found = _touches(self.boxes, self.arcs, self.first)
@@ -99,20 +116,24 @@ class ArcTree:
         return None if i < 0 else tuple(sorted((int(self.order[i]), int(self.order[j]))))  # type: ignore[return-value]
 
 
-def _settle_touching(arcs: FloatArray) -> None:
+def _settle_touching(arcs: FloatArray, place: Any, following: Any) -> None:
     """Where more than two arcs meet, decide the side by the two that bound the widest gap.
 
     A point that has such a vertex for its nearest lies in a gap of more than half a turn, and there is
-    at most one.
+    at most one.  Arc k stands at ``arcs[place[k]]``.
     """
-    start, end = vertex_numbers(arcs[:, 0:3], arcs[:, 3:6])
-    meeting = np.bincount(start, minlength=end.max() + 1)
+    start = vertex_numbers(arcs[place, 0:3])
+    end = start[following]
+    meeting = np.bincount(start)
+    if meeting.max() < 2:
+        return
     outgoing_order, incoming_order = np.argsort(start, kind="stable"), np.argsort(end, kind="stable")
     for vertex in np.flatnonzero(meeting > 1):
-        outgoing, incoming = (
+        first, second = (
             order[np.searchsorted(ids, vertex, "left", order) : np.searchsorted(ids, vertex, "right", order)]
             for ids, order in ((start, outgoing_order), (end, incoming_order))
         )
+        outgoing, incoming = place[first], place[second]
         v = arcs[outgoing[0], 0:3]
         directions = np.vstack([arcs[outgoing, 9:12], arcs[incoming, 12:15]])
         normals = np.vstack([arcs[outgoing, 6:9], arcs[incoming, 6:9]])
@@ -125,7 +146,7 @@ def _settle_touching(arcs: FloatArray) -> None:
             lon, lat = xyz_to_lonlat(v)
             raise CrossingError(
                 f"Rings cross in a vertex at longitude {lon:.6g}, latitude {lat:.6g} (edges after vertex "
-                f"{int(outgoing[0])} and {int(outgoing[1])}, counted through all rings)."
+                f"{int(first[0])} and {int(first[1])}, counted through all rings)."
             )
         gaps = np.diff(angle[order], append=angle[order[0]] + 2 * np.pi)
         k = int(np.argmax(gaps))
