@@ -47,22 +47,8 @@ class ArcTree:
 
         Vertices in which rings touch want `settle` before the side of a point is asked for.
         """
-        m, ends = len(starts), starts[following]
-        # (a − b) × (a + b) = 2 a × b without the loss of digits on short arcs.
-        normal = np.cross(starts - ends, starts + ends)
-        normal /= np.linalg.norm(normal, axis=1)[:, None]
-        arcs = np.empty((m, _COLUMNS))
-        arcs[:, 0:3], arcs[:, 3:6], arcs[:, 6:9] = starts, ends, normal
-        arcs[:, 9:12] = np.cross(normal, starts)
-        arcs[:, 12:15] = np.cross(ends, normal)
-        arcs[:, 15:18] = normal[previous] + normal
-        arcs[:, 18:21] = normal + normal[following]
-        # An arc bulges from its chord by the sagitta, at most.
-        half = 0.5 * np.linalg.norm(ends - starts, axis=1)
-        bulge = (half**2 / (1.0 + np.sqrt(np.maximum(1.0 - half**2, 0.0))) + 1e-15)[:, None]
-        low, high = np.minimum(starts, ends) - bulge, np.maximum(starts, ends) + bulge
-        boxes, first, order = build_tree(low, high)
-        return ArcTree(boxes, np.ascontiguousarray(arcs[order]), first, order)
+        boxes, first, order = build_tree(*_arc_boxes(starts, following))
+        return ArcTree(boxes, _arc_columns(starts, previous, following, order), first, order)
 
     def query(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Signed distance (n,) and unit tangent gradient (n, 3)."""
@@ -153,6 +139,52 @@ def _settle_touching(arcs: FloatArray, place: Any, following: Any) -> None:
         side = normals[order[k]] + normals[order[(k + 1) % len(order)]]
         arcs[outgoing, 15:18] = side
         arcs[incoming, 18:21] = side
+
+
+@numba.njit(cache=True)
+def _arc_boxes(starts, following):  # type: ignore[no-untyped-def]
+    """Lower and upper corners (m, 3) of boxes around the arcs."""
+    low, high = np.empty(starts.shape), np.empty(starts.shape)
+    for k in range(len(starts)):
+        a, b = starts[k], starts[following[k]]
+        # An arc bulges from its chord by the sagitta, at most.
+        half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+        bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
+        for j in range(3):
+            low[k, j], high[k, j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
+    return low, high
+
+
+@numba.njit(cache=True)
+def _normal(a, b, n):  # type: ignore[no-untyped-def]
+    """Put the unit normal of an arc into n."""
+    # (a − b) × (a + b) = 2 a × b without the loss of digits on short arcs.
+    u, v, w = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    x, y, z = a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    n[0], n[1], n[2] = v * z - w * y, w * x - u * z, u * y - v * x
+    length = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    n /= length
+
+
+@numba.njit(cache=True)
+def _arc_columns(starts, previous, following, order):  # type: ignore[no-untyped-def]
+    """What a tree keeps of its arcs, in their order."""
+    arcs = np.empty((len(order), _COLUMNS))
+    before, after = np.empty(3), np.empty(3)
+    for i in range(len(order)):
+        k = order[i]
+        arc, a, b = arcs[i], starts[k], starts[following[k]]
+        n = arc[6:9]
+        _normal(a, b, n)
+        _normal(starts[previous[k]], a, before)
+        _normal(b, starts[following[following[k]]], after)
+        for j in range(3):
+            p, q = (j + 1) % 3, (j + 2) % 3
+            arc[j], arc[3 + j] = a[j], b[j]
+            arc[9 + j] = n[p] * a[q] - n[q] * a[p]
+            arc[12 + j] = b[p] * n[q] - b[q] * n[p]
+            arc[15 + j], arc[18 + j] = before[j] + n[j], n[j] + after[j]
+    return arcs
 
 
 @numba.njit(cache=True, nogil=True)

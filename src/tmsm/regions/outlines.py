@@ -25,7 +25,6 @@ __all__ = [
     "open_ring",
     "own_edges",
     "ring_neighbours",
-    "signed_area",
     "signed_areas",
     "split_lonlat_rings",
     "stacked",
@@ -246,14 +245,9 @@ def signed_areas(rings: Sequence[FloatArray]) -> FloatArray:
     return area - 4.0 * np.pi * np.ceil((area - 2.0 * np.pi) / (4.0 * np.pi))
 
 
-def signed_area(ring: FloatArray) -> float:
-    """The area of `signed_areas` for one ring."""
-    return float(signed_areas([ring])[0])
-
-
-def left_area(rings: Sequence[FloatArray]) -> float:
-    """Area of the region to the left of all rings, in steradians, in [0, 4π)."""
-    return float(signed_areas(rings).sum() % (4.0 * np.pi))
+def left_area(areas: FloatArray) -> float:
+    """Area of the region to the left of all rings, in steradians, in [0, 4π), from that to the left of each."""
+    return float(areas.sum() % (4.0 * np.pi))
 
 
 def collapse(ring: FloatArray) -> FloatArray:

@@ -34,7 +34,7 @@ from tmsm.values import frozen_array
 if TYPE_CHECKING:
     from tmsm.regions.arcs import ArcTree
 
-__all__ = ["SphericalPolygon"]
+__all__ = ["SphericalPolygon", "plot_rings", "polygon_of_outline"]
 
 
 @final
@@ -84,8 +84,7 @@ class SphericalPolygon(Region):
         unchanged = len(given) == len(oriented) and all(a is b for a, b in zip(given, oriented, strict=True))
         self.__dict__["_tree"] = _settled(tree if unchanged else _tree_of(oriented), oriented)
         yield
-        _check_crossings(self)
-        flip = self.area > 2.0 * np.pi * (1.0 + 1e-12)
+        flip = _check_rings(self) > 2.0 * np.pi * (1.0 + 1e-12)
         if point is not None:
             d = float(self.signed_distance(point[None, :])[0][0])
             if abs(d) < 1e-12:
@@ -185,7 +184,7 @@ class SphericalPolygon(Region):
     @property
     def area(self) -> float:
         """Area in steradians."""
-        return left_area(self.rings)
+        return left_area(signed_areas(self.rings))
 
     @property
     def perimeter(self) -> float:
@@ -222,6 +221,14 @@ class SphericalPolygon(Region):
             Passed to ``ax.plot``.
         """
         return plot_rings(self.rings, ax, **style)
+
+
+def polygon_of_outline(rings: Sequence[FloatArray]) -> SphericalPolygon:
+    """The polygon of rings that have the inside on their left and vertices in common at most: they are not turned."""
+    polygon = object.__new__(SphericalPolygon)
+    object.__setattr__(polygon, "rings", tuple(frozen_array(ring) for ring in rings))
+    _check_rings(polygon)
+    return polygon
 
 
 def _from_polygons(
@@ -421,16 +428,18 @@ def _middle(ring: FloatArray) -> FloatArray:
     return middle
 
 
-def _check_crossings(polygon: SphericalPolygon) -> None:
+def _check_rings(polygon: SphericalPolygon) -> float:
+    """Raise where a ring has no area or arcs cross; the area to the left of all rings."""
     starts, lengths = stacked(polygon.rings)
     steps = np.linalg.norm(starts[ring_neighbours(lengths)[1]] - starts, axis=1)
     perimeters = np.add.reduceat(steps, np.cumsum(lengths) - lengths)
-    empty = np.abs(signed_areas(polygon.rings)) <= 1e-12 * perimeters**2
+    areas = signed_areas(polygon.rings)
+    empty = np.abs(areas) <= 1e-12 * perimeters**2
     if empty.any():
         raise InvalidInputError(f"Ring {int(np.argmax(empty))} has no area.")
     found = polygon._tree.crossing()
     if found is None:
-        return
+        return left_area(areas)
     offsets = np.cumsum([0, *(len(ring) for ring in polygon.rings)])
     (ring_a, vertex_a), (ring_b, vertex_b) = (
         (k := int(np.searchsorted(offsets, e, "right")) - 1, e - int(offsets[k])) for e in found
