@@ -1,5 +1,6 @@
 """Distance to borders on the sphere, against S2 on the same points in the same run, one thread."""
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,60 @@ def ratios(n_rows=1_000_000, s2_rows=20_000):
         return {m: measure(m, X, points) for m in SIZES}
     finally:
         trees._THREADS = None
+
+
+def flat_seconds(m, n_rows=10_000):
+    """Seconds for n rows against m edges in the plane, and for trying all edges on a hundredth of the rows."""
+    turn = np.linspace(0.0, 2 * np.pi, m, endpoint=False)
+    polygon = tmsm.Polygon(np.column_stack([np.cos(turn), np.sin(turn)]) * (1.0 + 0.1 * np.sin(50 * turn))[:, None])
+    X = np.random.default_rng(0).uniform(-1.2, 1.2, (n_rows, 2))
+    polygon.signed_distance(X[:10])
+    a, e = polygon.vertices, np.roll(polygon.vertices, -1, axis=0) - polygon.vertices
+
+    def every_edge():
+        for x in X[: n_rows // 100]:
+            along = np.clip(((x - a) * e).sum(axis=1) / (e * e).sum(axis=1), 0.0, 1.0)
+            ((x - a - along[:, None] * e) ** 2).sum(axis=1).min()
+
+    return min(seconds(lambda: polygon.signed_distance(X)) for _ in range(3)), seconds(every_edge)
+
+
+def mask_seconds(nside=64):
+    """Seconds for the outline of a mask of half of all pixels, its vertices, and the bytes of its peak."""
+    observed = np.random.default_rng(0).random(12 * nside**2) < 0.5
+    spent = seconds(lambda: tmsm.HealpixMask(nside, observed).outline)
+    tracemalloc.start()
+    rings = tmsm.HealpixMask(nside, observed).outline.rings
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return spent, sum(map(len, rings)), peak
+
+
+def geojson_seconds(m=1_000_000):
+    """Seconds to read a polygon of m vertices, and to write it, each over those of Python's json alone."""
+    lon, lat = tmsm.xyz_to_lonlat(fractal_ring(m))
+    ring = np.column_stack([0.2 * lon, lat]).tolist()
+    text = json.dumps({"type": "Polygon", "coordinates": [ring]})
+    parse = seconds(lambda: json.loads(text))
+    start = time.perf_counter()
+    region = tmsm.SphericalPolygon.from_geojson(text)
+    read = time.perf_counter() - start
+    written = region.to_geojson()
+    dump = seconds(lambda: json.dumps(written))
+    return read / parse, (seconds(region.to_geojson) + dump) / dump
+
+
+def island_seconds(n=5000):
+    """Seconds to build a border of n squares from GeoJSON, over those for one ring of as many vertices."""
+    places = np.array([(x, y) for x in np.linspace(-170, 170, 100) for y in np.linspace(-60, 60, n // 100)])
+    squares = places[:, None] + [[-1.0, -0.5], [1.0, -0.5], [1.0, 0.5], [-1.0, 0.5]]
+    islands = {"type": "MultiPolygon", "coordinates": [[ring] for ring in squares.tolist()]}
+    lon, lat = tmsm.xyz_to_lonlat(fractal_ring(4 * n))
+    single = {"type": "Polygon", "coordinates": [np.column_stack([0.2 * lon, lat]).tolist()]}
+    many, one = (
+        min(seconds(lambda: tmsm.SphericalPolygon.from_geojson(shape)) for _ in range(3)) for shape in (islands, single)
+    )
+    return many, many / one
 
 
 def compile_seconds():

@@ -12,6 +12,7 @@ import numpy as np
 from tmsm.arrays import BoolArray, FloatArray
 from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.errors import InvalidInputError, InvalidTypeError
+from tmsm.progress import with_progress
 from tmsm.regions.outlines import collapse, open_ring, split_lonlat_rings, stacked
 from tmsm.validation import as_float_array
 
@@ -78,7 +79,9 @@ def groups_to_geojson(groups: list[list[FloatArray]], inside: FloatArray) -> dic
     lon, lat = xyz_to_lonlat(inside)
     return {
         "type": "MultiPolygon",
-        "coordinates": [[_closed_lonlat(ring) for ring in group] for group in groups],
+        "coordinates": [
+            [_closed_lonlat(ring) for ring in group] for group in with_progress(groups, len(groups), "writing polygons")
+        ],
         "inside": [float(lon), float(lat)],
     }
 
@@ -143,7 +146,7 @@ def _checked(polygons: list[LonLatPolygon]) -> list[LonLatPolygon]:
         raise InvalidInputError("There is no polygon in it: the collection is empty.")
     number = 0
     out: list[LonLatPolygon] = []
-    for polygon in polygons:
+    for polygon in with_progress(polygons, len(polygons), "reading polygons"):
         checked = []
         for ring in polygon:
             checked.append(_check_ring(ring, f"Ring {number}"))

@@ -13,7 +13,7 @@ from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region
-from tmsm.regions.outlines import chain_edges, vertex_numbers
+from tmsm.regions.outlines import ROOM, chain_edges, height_above_arcs, vertex_numbers
 from tmsm.regions.polygons import SphericalPolygon, polygon_of_outline
 from tmsm.validation import check_count, check_flag, check_number
 
@@ -137,14 +137,13 @@ def _split_edges(grid: Any, pixel: Any, edge: Any, tolerance: float) -> tuple[An
     pieces = np.ones(len(pixel), dtype=np.int64)
     todo = np.arange(len(pixel))
     while todo.size:
-        # Both ends of every arc and the point half-way along the edge between them.
-        which, step = _steps(2 * pieces[todo] + 1)
-        points = _along(grid, pixel[todo][which], edge[todo][which], step / (2.0 * pieces[todo][which]))
-        middles = np.flatnonzero(step % 2 == 1)
-        a, middle, b = points[middles - 1], points[middles], points[middles + 1]
-        normal = np.cross(a - b, a + b)
-        gap = np.abs((middle * normal).sum(axis=1)) / np.linalg.norm(normal, axis=1)
-        worst = np.maximum.reduceat(gap, np.cumsum(pieces[todo]) - pieces[todo]) / tolerance
+        # Both ends of every arc and three points along the edge between them: edges across the equator are S-shaped.
+        which, step = _steps(4 * pieces[todo] + 1)
+        points = _along(grid, pixel[todo][which], edge[todo][which], step / (4.0 * pieces[todo][which]))
+        middle = np.flatnonzero(step % 4 == 2)
+        a, b = points[middle - 2], points[middle + 2]
+        gap = np.max([height_above_arcs(points[middle + k], a, b) for k in (-1, 0, 1)], axis=0)
+        worst = np.maximum.reduceat(gap, np.cumsum(pieces[todo]) - pieces[todo]) / (ROOM * tolerance)
         # Twice as many pieces are four times as close.
         finer = np.ceil(pieces[todo] * np.sqrt(worst)).astype(np.int64)
         pieces[todo] = np.where(worst > 1.0, np.maximum(finer, pieces[todo] + 1), pieces[todo])

@@ -14,6 +14,7 @@ from tmsm.errors import InvalidInputError
 
 __all__ = [
     "EARTH_RADIUS_KM",
+    "ROOM",
     "chain",
     "chain_edges",
     "check_ring",
@@ -21,6 +22,7 @@ __all__ = [
     "collapse",
     "collapse_rings",
     "dissolve",
+    "height_above_arcs",
     "left_area",
     "open_ring",
     "own_edges",
@@ -36,7 +38,7 @@ EARTH_RADIUS_KM = 6371.0088
 IntArray = np.ndarray[tuple[int, ...], np.dtype[np.integer[Any]]]
 
 # Three places along an edge do not show the very worst one: leave a little room below the tolerance.
-_ROOM = 0.97
+ROOM = 0.97
 
 # Vertices closer than this are one: rounding in lon/lat to unit vectors is a thousand times smaller.
 _SAME = 1e-12
@@ -80,7 +82,7 @@ def _split_edges(lonlat: FloatArray, following: FloatArray, tolerance: float) ->
     # distance to the arc, so take so many pieces, and check.
     pieces = np.maximum(np.ceil(np.abs(following - lonlat).max(axis=1) / 45.0), 1).astype(np.int64)
     # Most edges of a detailed border are shorter than that asks for: they need not be tried.
-    todo = np.flatnonzero((pieces > 1) | (_largest_gap(lonlat, following) > _ROOM * tolerance))
+    todo = np.flatnonzero((pieces > 1) | (_largest_gap(lonlat, following) > ROOM * tolerance))
     while todo.size:
         start, step = lonlat[todo], (following[todo] - lonlat[todo]) / pieces[todo, None]
         worst = np.zeros(todo.size)
@@ -89,11 +91,8 @@ def _split_edges(lonlat: FloatArray, following: FloatArray, tolerance: float) ->
             a, b = (lonlat_to_xyz(*_wrapped(start + (offset + k) * step)) for k in (0.0, 1.0))
             for k in (0.25, 0.5, 0.75):
                 x = lonlat_to_xyz(*_wrapped(start + (offset + k) * step))
-                normal = np.cross(a - b, a + b)
-                length = np.linalg.norm(normal, axis=1)
-                height = np.abs((x * normal).sum(axis=1)) / np.where(length > 0.0, length, 1.0)
-                worst = np.maximum(worst, np.where(length > 0.0, height, 0.0))
-        worst /= _ROOM * tolerance
+                worst = np.maximum(worst, height_above_arcs(x, a, b))
+        worst /= ROOM * tolerance
         factor = np.where(worst > 1.0, np.maximum(np.ceil(np.sqrt(worst)), 2), 1).astype(np.int64)
         pieces[todo] *= factor
         todo = todo[factor > 1]
@@ -101,6 +100,14 @@ def _split_edges(lonlat: FloatArray, following: FloatArray, tolerance: float) ->
     position = np.arange(repeated.size) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     share = (position / pieces[repeated])[:, None]
     return pieces, lonlat_to_xyz(*_wrapped(lonlat[repeated] + share * (following - lonlat)[repeated]))
+
+
+def height_above_arcs(X: FloatArray, starts: FloatArray, ends: FloatArray) -> FloatArray:
+    """Sine of the distance of each row of X to the great circle through two points; zero if they are one, shape (m,)."""
+    normal = np.cross(starts - ends, starts + ends)
+    length = np.linalg.norm(normal, axis=1)
+    height = np.abs((X * normal).sum(axis=1)) / np.where(length > 0.0, length, 1.0)
+    return np.where(length > 0.0, height, 0.0)
 
 
 def _largest_gap(lonlat: FloatArray, following: FloatArray) -> FloatArray:
