@@ -24,6 +24,11 @@ def fractal_ring(m, seed=0):
     return np.column_stack([np.sin(r) * np.cos(turn), np.sin(r) * np.sin(turn), np.cos(r)])
 
 
+def fractal_geojson(m):
+    """The same curve as a polygon in degrees."""
+    return {"type": "Polygon", "coordinates": [(60.0 * fractal_ring(m)[:, :2]).tolist()]}
+
+
 def seconds(function):
     start = time.perf_counter()
     function()
@@ -88,9 +93,7 @@ def mask_seconds(nside=64):
 
 def geojson_seconds(m=1_000_000):
     """Seconds to read a polygon of m vertices, and to write it, each over those of Python's json alone."""
-    lon, lat = tmsm.xyz_to_lonlat(fractal_ring(m))
-    ring = np.column_stack([0.2 * lon, lat]).tolist()
-    text = json.dumps({"type": "Polygon", "coordinates": [ring]})
+    text = json.dumps(fractal_geojson(m))
     parse = seconds(lambda: json.loads(text))
     start = time.perf_counter()
     region = tmsm.SphericalPolygon.from_geojson(text)
@@ -105,11 +108,9 @@ def island_seconds(n=5000):
     places = np.array([(x, y) for x in np.linspace(-170, 170, 100) for y in np.linspace(-60, 60, n // 100)])
     squares = places[:, None] + [[-1.0, -0.5], [1.0, -0.5], [1.0, 0.5], [-1.0, 0.5]]
     islands = {"type": "MultiPolygon", "coordinates": [[ring] for ring in squares.tolist()]}
-    lon, lat = tmsm.xyz_to_lonlat(fractal_ring(4 * n))
-    single = {"type": "Polygon", "coordinates": [np.column_stack([0.2 * lon, lat]).tolist()]}
-    many, one = (
-        min(seconds(lambda: tmsm.SphericalPolygon.from_geojson(shape)) for _ in range(3)) for shape in (islands, single)
-    )
+    single = fractal_geojson(4 * n)
+    many = min(seconds(lambda: tmsm.SphericalPolygon.from_geojson(islands)) for _ in range(3))
+    one = min(seconds(lambda: tmsm.SphericalPolygon.from_geojson(single)) for _ in range(3))
     return many, many / one
 
 

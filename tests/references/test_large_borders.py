@@ -72,8 +72,8 @@ def test_holes_belong_to_the_smallest_ring_around_them():
     """An island in a hole of an island, many times over; a hole may touch the ring around it in its first vertex."""
     polygons = [[np.array([[-80.0, -75.0], [80.0, -75.0], [80.0, 75.0], [-80.0, 75.0]])]]
     for x, y in np.random.default_rng(0).permutation([(x, y) for x in range(-60, 61, 20) for y in range(-60, 61, 20)]):
-        polygons[0].append([x, y] + 5.0 * SQUARE)
-        polygons.append([[x, y] + 3.0 * SQUARE, [x, y] + KITE])
+        polygons[0].append(5.0 * SQUARE + [x, y])
+        polygons.append([3.0 * SQUARE + [x, y], 1.0 * KITE + [x, y]])
     region = SphericalPolygon.from_geojson(multipolygon(polygons))
     written = region.to_geojson()
     assert sorted(len(rings) for rings in written["coordinates"]) == [2] * 49 + [50]

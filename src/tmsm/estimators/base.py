@@ -226,7 +226,8 @@ class Estimator(ABC):
     ) -> Bootstrap:
         """Fit resampled rows, in parallel where it pays, and collect the estimates.
 
-        What the fit took from the data (scales of a weight) stays fixed.
+        What the fit took from the data (scales of a weight) stays fixed.  Where weights are combined, up to 65,536
+        rows of a model on a sphere are read once: each resample sums again what its rows contribute.
 
         Parameters
         ----------

@@ -103,7 +103,7 @@ def _split_edges(lonlat: FloatArray, following: FloatArray, tolerance: float) ->
 
 
 def height_above_arcs(X: FloatArray, starts: FloatArray, ends: FloatArray) -> FloatArray:
-    """Sine of the distance of each row of X to the great circle through two points; zero if they are one, shape (m,)."""
+    """Sine of the distance of each row of X to the great circle through two points; zero if they are one, (m,)."""
     normal = np.cross(starts - ends, starts + ends)
     length = np.linalg.norm(normal, axis=1)
     height = np.abs((X * normal).sum(axis=1)) / np.where(length > 0.0, length, 1.0)
