@@ -91,6 +91,21 @@ def run_borders():
         "times",
         (0, 10),
     )
+    note("flat polygons, masks, islands, large files")
+    for m in (20_000, 50_000):
+        ours, every = borders.flat_seconds(m)
+        report(f"10,000 points against {m:,} edges in the plane", ours, "s", (0, 0.2))
+        report("… against trying every edge in NumPy", 100 * every / ours, "times", (50, np.inf))
+    spent, vertices, peak = borders.mask_seconds()
+    report("outline of half of all pixels, nside 64", spent, "s", (0, 5))
+    report("… its vertices", vertices, "", (0, 300_000))
+    report("… peak memory", peak / 1e6, "MB", (0, 500))
+    spent, ratio = borders.island_seconds()
+    report("5,000 islands from GeoJSON", spent, "s", (0, 2))
+    report("… against one ring of as many vertices", ratio, "times", (0, 30))
+    read, written = borders.geojson_seconds()
+    report("GeoJSON of 1,000,000 vertices read, against json.loads", read, "times", (0, 6))
+    report("… and written, against json.dumps", written, "times", (0, 3))
     report("first region ever, compilation included", first, "s", (0, np.inf))
     report("first region of a later run, from the cache on disk", later, "s", (0, np.inf))
 

@@ -193,7 +193,7 @@ def _uncertain(
     if not numbers:
         return found
     streams = replace(spec, parts=tuple(spec.parts[k] for k in numbers))
-    some = Rows(sample[:: max(1, len(sample) // _SHARE_ROWS)], rows.region)
+    some = rows.spread(sample, _SHARE_ROWS)
     still = equation_residuals(streams, some, np.zeros(spec.n_statistics))
     moved = sum(np.mean((equation_residuals(streams, some, column) - still) ** 2, axis=0) for column in frame.spread.T)
     size = np.diag(residuals.squares)[np.isin(spec.part_numbers(spec.n_statistics), numbers)]

@@ -213,6 +213,9 @@ def equation_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> Flo
 
 
 def _terms(spec: EquationSpec, block: Block) -> Terms:
+    known: Terms | None = block.known_terms(spec)
+    if known is not None:
+        return known
     terms: list[BlockTerms | _PolynomialTerms] = []
     degree = max((max(part.degrees) for part in spec.parts if part.degrees), default=None)
     polynomials = None if degree is None else spec.polynomials.evaluate(block.X, degree)

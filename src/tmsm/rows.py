@@ -46,6 +46,10 @@ class Block:
         """The sample weights, ones where there are none, shape (n,)."""
         return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
 
+    def known_terms(self, spec: Any) -> Any:
+        """The equations of these rows for a spec, if they were computed before; else None."""
+        return None
+
     def rows_with_weight(self) -> tuple[FloatArray, FloatArray]:
         """The points that count, shape (m, D), and their weights."""
         w = self.weights()
@@ -153,6 +157,10 @@ class Rows:
             found = [(np.empty_like(X), np.empty(0)), *self.map(Block.rows_with_weight)]
             X, weight = (np.concatenate(parts)[:_SAMPLE_ROWS] for parts in zip(*found, strict=True))
         return X, None if self._weight is None else weight
+
+    def spread(self, sample: FloatArray, n: int) -> Rows:
+        """Some n rows of the `sample` or a few more, without their weights, as rows of their own."""
+        return Rows(sample[:: max(1, len(sample) // n)], self.region)
 
     def kept(self, sample: tuple[FloatArray, FloatArray | None] | None = None) -> Rows:
         """The `weighted_sample` as rows of their own: what an estimate keeps to be judged by later."""

@@ -341,7 +341,7 @@ class Componentwise(Weight):
                 f"The componentwise weight needs faces across orthogonal axes, {why}. "
                 "Use 'combined', or 'normal' for a smooth border."
             )
-        distances = axes.axis_frame(X).distances
+        distances = axes.axis_frame(X if isinstance(self.scale, str) else X[:1]).distances
         if isinstance(self.scale, str):
             return Componentwise(np.array([_positive_median(d) for d in distances.T]))
         scale = np.atleast_1d(np.asarray(self.scale, dtype=np.float64))

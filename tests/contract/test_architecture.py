@@ -28,6 +28,7 @@ LAYERS = [
     ["model_check"],
     ["moments"],
     ["equations"],
+    ["tabulated"],
     ["solve", "likelihood"],
     ["combination", "influence"],
     ["inference", "goodness", "criterion", "groups"],

@@ -2,8 +2,10 @@
 
 import io
 
+import numpy as np
 import pytest
 
+import tmsm
 from tmsm import progress
 
 
@@ -26,6 +28,17 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch, terminal, shown):
 def test_what_is_quick_is_silent(capsys):
     assert list(progress.with_progress(range(5), 5, "quick")) == [0, 1, 2, 3, 4]
     assert capsys.readouterr().err == ""
+
+
+def test_a_large_border_is_built_in_steps_that_are_shown(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", -1.0)
+    region = tmsm.SphericalPolygon([np.eye(3)])
+    assert "building the border" in stream.getvalue()
+    region.to_geojson()
+    assert not progress._shown
 
 
 def test_an_error_takes_the_bar_away(monkeypatch):

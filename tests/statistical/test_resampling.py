@@ -80,6 +80,65 @@ def test_processes_give_what_one_gives(monkeypatch):
     assert fit.bootstrap(X, 30, random_state=3, n_jobs=2).params == one
 
 
+ELLIPSE = np.column_stack([0.5 * np.cos(np.arange(60) / 9.5), 0.3 * np.sin(np.arange(60) / 9.5)])
+PLACES = {
+    "a box": (tmsm.LonLatBox(-125, 25, -65, 50), tmsm.VonMisesFisher(), tmsm.lonlat_to_xyz(-95, 38)),
+    "a polygon": (
+        tmsm.SphericalPolygon([np.column_stack([ELLIPSE, np.sqrt(1 - (ELLIPSE**2).sum(axis=1))])]),
+        tmsm.VonMisesFisher(),
+        np.array([0.0, 0.0, 1.0]),
+    ),
+    "Kent": (tmsm.LonLatBox(-125, 25, -65, 50), tmsm.Kent(), tmsm.lonlat_to_xyz(-95, 38)),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("place", PLACES)
+def test_resamples_are_summed_from_what_each_row_contributes(place, weighted, monkeypatch):
+    """The same as a fit of the rows that were drawn, to rounding, and the border is not asked again."""
+    region, model, center = PLACES[place]
+    X = tmsm.VonMisesFisher().sample(3000, region, random_state=0, mean_direction=center, concentration=8.0)
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, len(X)) if weighted else None
+    level = 5 if place == "a polygon" else 3
+    fit = tmsm.ScoreMatching(model, region, tmsm.weights.Combined(level=level)).fit(X, sample_weight=weight)
+    asked = []
+    original = type(region).signed_distance
+    monkeypatch.setattr(type(region), "signed_distance", lambda self, Y: asked.append(len(Y)) or original(self, Y))
+    few, many = [], []
+    for resamples, counts in ((2, few), (6, many)):
+        asked.clear()
+        found = fit.bootstrap(X, resamples, random_state=4, sample_weight=weight, n_jobs=1).params
+        counts.extend(asked)
+    assert few == many
+    again = tmsm.ScoreMatching(model, region, fit.weight_)
+    for k, seed in enumerate(np.random.default_rng(4).integers(2**63, size=6)):
+        rows = np.random.default_rng(int(seed)).integers(len(X), size=len(X))
+        expected = again.fit(X[rows], sample_weight=None if weight is None else weight[rows]).params_
+        for name in expected:
+            np.testing.assert_allclose(found[name][k], expected[name], rtol=1e-7, atol=1e-8, err_msg=name)
+
+
+def test_resamples_are_fitted_row_by_row_where_they_must_be(monkeypatch):
+    """Rows outside, weights of zero and tables that are too large are left to the fit itself."""
+    from tmsm import tabulated
+
+    region, model, center = PLACES["a box"]
+    X = model.sample(2000, region, random_state=0, mean_direction=center, concentration=8.0)
+    weights = [np.ones(2000), np.r_[np.zeros(5), np.ones(1995)], None]
+    estimator = tmsm.ScoreMatching(model, region, "combined", outside="drop")
+    for weight, Y in zip(weights, [X, X, np.vstack([X[:-3], -X[:3]])], strict=True):
+        fit = estimator.fit(Y, sample_weight=weight)
+        found = fit.bootstrap(Y, 3, random_state=0, sample_weight=weight, n_jobs=1)
+        assert found.n_failed == 0
+        assert np.abs(found.params.concentration - 8.0).max() < 8 * fit.std_errors_.concentration
+    fit = estimator.fit(X)
+    fast = fit.bootstrap(X, 3, random_state=0).params
+    monkeypatch.setattr(tabulated, "_MAX_NUMBERS", 1000)
+    slow = fit.bootstrap(X, 3, random_state=0).params
+    np.testing.assert_allclose(fast.concentration, slow.concentration, rtol=1e-9)
+    assert (fast.concentration != slow.concentration).any()  # two ways were gone
+
+
 def test_resamples_that_fail_are_counted():
     X = np.vstack([rows(tmsm.VonMisesFisher(), MISES, n=4)])
     fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X)

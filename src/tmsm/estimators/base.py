@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.arrays import ArrayLike, FloatArray, IntArray
 from tmsm.criterion import Criterion, information_criterion
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.estimators.border_check import misplaced_border
@@ -205,7 +205,8 @@ class Estimator(ABC):
     ) -> Bootstrap:
         """Fit resampled rows, in parallel where it pays, and collect the estimates.
 
-        What the fit took from the data (scales of a weight) stays fixed.
+        What the fit took from the data (scales of a weight) stays fixed.  Where weights are combined, up to 65,536
+        rows of a model on a sphere are read once: each resample sums again what its rows contribute.
 
         Parameters
         ----------
@@ -233,7 +234,8 @@ class Estimator(ABC):
         weight = check_sample_weight(sample_weight, len(rows))
         seeds = check_random_state(random_state).integers(2**63, size=n_resamples).tolist()
         clusters = None if groups is None else Groups.of(groups, len(rows))
-        refit = partial(_refit, self._for_resampling(), rows, weight, clusters)
+        singly = None if clusters is not None else Rows(X, fit.kept.region, sample_weight, self.outside)
+        refit = partial(_refit, self._for_resampling(singly), rows, weight, clusters)
         found = list(map_resamples(refit, seeds, n_jobs))
         good = [params for params in found if params is not None]
         if len(good) < 2:
@@ -241,9 +243,16 @@ class Estimator(ABC):
         values = {name: np.array([params[name] for params in good]) for name in fit.params}
         return Bootstrap(Parameters(**values), fit.params, n_resamples - len(good), self.model)
 
-    def _for_resampling(self) -> Estimator:
-        """An estimator like this one, with all that came from the data fixed."""
+    def _for_resampling(self, rows: Rows | None) -> Estimator:
+        """An estimator like this one, with all that came from the data fixed.
+
+        From ``rows``, of which single ones will be drawn, it may compute what resamples have in common.
+        """
         return type(self)(**self.get_params())
+
+    def _fit_chosen(self, X: FloatArray, weight: FloatArray | None, chosen: IntArray) -> Self:
+        """Fit some rows of a table, any of them any number of times."""
+        return self.fit(X[chosen], sample_weight=None if weight is None else weight[chosen])
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
@@ -478,6 +487,6 @@ def _refit(
     rng = np.random.default_rng(int(seed))
     chosen = rng.integers(len(X), size=len(X)) if groups is None else groups.resample(rng)
     try:
-        return estimator.fit(X[chosen], sample_weight=None if weight is None else weight[chosen]).params_
+        return estimator._fit_chosen(X, weight, chosen).params_
     except EstimationError:
         return None

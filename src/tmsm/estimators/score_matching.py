@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray
+from tmsm.arrays import ArrayLike, FloatArray, IntArray
 from tmsm.combination import combine
 from tmsm.equations import EquationSpec, sum_equations
 from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
@@ -34,6 +34,7 @@ from tmsm.polynomials import LocalPolynomials
 from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
 from tmsm.solve import Solution, solve
+from tmsm.tabulated import ResampledRows, RowTable
 from tmsm.validation import check_flag, check_option
 from tmsm.weights import ROWS_PER_SQUARE, Auto, Combined, Constant, Weight, as_weight, plain_weight
 
@@ -118,6 +119,8 @@ class ScoreMatching(Estimator):
     # None where several weights are combined.
     _moments: Moments | None = None
     _weight: Weight
+    # What each row contributes, where resamples of them are fitted.
+    _table: RowTable | None = None
 
     def __init__(
         self,
@@ -187,9 +190,7 @@ class ScoreMatching(Estimator):
         self._publish(moments, solution, squares)
 
     def _fit_combined(self, spec: MomentSpec, weight: Combined, rows: Rows, sample: FloatArray) -> None:
-        manifold = rows.region.manifold
-        polynomials = LocalPolynomials.of(manifold, sample)
-        equations = EquationSpec(spec.model, weight, weight.parts(manifold), polynomials, spec.log_exposure)
+        equations = self._equation_spec(spec, weight, rows, sample)
         sums = sum_equations(equations, rows)
         assert sums is not None, "the sample has rows inside"
         self._n_outside = rows.n_outside
@@ -228,6 +229,11 @@ class ScoreMatching(Estimator):
             )
             solution = replace(solution, status=f"{solution.status} {caution}")
         self._show(spec, solution, covariance, sums.n, influence, found.slope, facts)
+
+    def _equation_spec(self, spec: MomentSpec, weight: Combined, rows: Rows, sample: FloatArray) -> EquationSpec:
+        manifold = rows.region.manifold
+        polynomials = LocalPolynomials.of(manifold, sample)
+        return EquationSpec(spec.model, weight, weight.parts(manifold), polynomials, spec.log_exposure)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the estimate of earlier calls; they are not needed again afterwards.
@@ -343,10 +349,22 @@ class ScoreMatching(Estimator):
         check_flag(self.standard_errors, "standard_errors")
         if self.refine is not None:
             check_option(self.refine, ["mle"], "refine")
-        return Rows(X, self.region, sample_weight, self.outside)
+        return X if isinstance(X, ResampledRows) else Rows(X, self.region, sample_weight, self.outside)
 
-    def _for_resampling(self) -> ScoreMatching:
-        return ScoreMatching(**{**self.get_params(), "weight": self.weight_, "standard_errors": False})
+    def _for_resampling(self, rows: Rows | None) -> ScoreMatching:
+        fit, weight = self._fitted, self.weight_
+        estimator = ScoreMatching(**{**self.get_params(), "weight": weight, "standard_errors": False})
+        # A model that is centred on its rows is another one for every resample.
+        if rows is not None and isinstance(weight, Combined) and fit.model == self.model:
+            spec = MomentSpec(fit.model, weight, fit.log_exposure)
+            equations = self._equation_spec(spec, weight, rows, rows.sample())
+            estimator._table = RowTable.of(equations, rows, fit.theta)
+        return estimator
+
+    def _fit_chosen(self, X: FloatArray, weight: FloatArray | None, chosen: IntArray) -> Self:
+        if self._table is None:
+            return super()._fit_chosen(X, weight, chosen)
+        return self.fit(ResampledRows(self._table, chosen))
 
     def _spec(
         self, rows: Rows, weighted: tuple[FloatArray, FloatArray | None], *, streamed: bool = False

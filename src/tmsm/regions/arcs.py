@@ -6,11 +6,7 @@ Arcs are directed, with the inside on their left, so that the sign comes with th
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,12 +16,10 @@ from tmsm.coordinates import xyz_to_lonlat
 from tmsm.errors import CrossingError
 from tmsm.regions.compiled import compiled
 from tmsm.regions.outlines import vertex_numbers
+from tmsm.regions.trees import build_tree, in_threads, nearest_leaf, overlapping_leaf
 
 __all__ = ["ArcTree"]
 
-_LEAF = 4
-_ROWS_PER_THREAD = 20_000
-_THREADS: int | None = None  # all cores; benchmarks set it to one
 _COLUMNS = 21
 
 
@@ -48,33 +42,13 @@ class ArcTree:
     order: Any
 
     @staticmethod
-    def build(starts: FloatArray, ends: FloatArray, previous: Any, following: Any, *, settle: bool = True) -> ArcTree:
-        """From directed arcs (m, 3) and the indices of the arcs before and after each, shape (m,).
+    def build(starts: FloatArray, previous: Any, following: Any) -> ArcTree:
+        """From the starts (m, 3) of directed arcs and the indices of the arcs before and after each, shape (m,).
 
-        Without ``settle`` vertices in which rings touch are not looked for.
+        Vertices in which rings touch want `settle` before the side of a point is asked for.
         """
-        m = len(starts)
-        # (a − b) × (a + b) = 2 a × b without the loss of digits on short arcs.
-        normal = np.cross(starts - ends, starts + ends)
-        normal /= np.linalg.norm(normal, axis=1)[:, None]
-        arcs = np.empty((m, _COLUMNS))
-        arcs[:, 0:3], arcs[:, 3:6], arcs[:, 6:9] = starts, ends, normal
-        arcs[:, 9:12] = np.cross(normal, starts)
-        arcs[:, 12:15] = np.cross(ends, normal)
-        arcs[:, 15:18] = normal[previous] + normal
-        arcs[:, 18:21] = normal + normal[following]
-        if settle:
-            _settle_touching(arcs)
-        # An arc bulges from its chord by the sagitta, at most.
-        half = 0.5 * np.linalg.norm(ends - starts, axis=1)
-        bulge = (half**2 / (1.0 + np.sqrt(np.maximum(1.0 - half**2, 0.0))) + 1e-15)[:, None]
-        low, high = np.minimum(starts, ends) - bulge, np.maximum(starts, ends) + bulge
-        depth = max(0, math.ceil(math.log2(max(m, 1) / _LEAF)))
-        order = np.arange(m)
-        first = np.zeros(2**depth + 1, dtype=np.int64)
-        _sort(0.5 * (low + high), order, first, depth)
-        boxes = _boxes(low[order], high[order], first, depth)
-        return ArcTree(boxes, np.ascontiguousarray(arcs[order]), first, order)
+        boxes, first, order = build_tree(*_arc_boxes(starts, following))
+        return ArcTree(boxes, _arc_columns(starts, previous, following, order), first, order)
 
     def query(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Signed distance (n,) and unit tangent gradient (n, 3)."""
@@ -84,7 +58,7 @@ class ArcTree:
         def part(piece: slice) -> None:
             _query(self.boxes, self.arcs, self.first, rows[piece], d[piece], gradient[piece])
 
-        _in_threads(part, len(rows))
+        in_threads(part, len(rows))
         return d, gradient
 
     def query_projected(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
@@ -95,8 +69,27 @@ class ArcTree:
         def part(piece: slice) -> None:
             _query_projected(self.boxes, self.arcs, self.first, rows[piece], axis, d[piece], gradient[piece])
 
-        _in_threads(part, len(rows))
+        in_threads(part, len(rows))
         return d, gradient
+
+    def settle(self, following: Any) -> ArcTree:
+        """The same tree, with the side decided in vertices where more than two arcs meet.
+
+        ``following`` is that of `build`.
+        """
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(place))
+        _settle_touching(self.arcs, place, following)
+        return self
+
+    def reversed(self, numbers: Any) -> ArcTree:
+        """The tree of the same arcs the other way round; arc k gets the number ``numbers[k]``."""
+        arcs = np.empty_like(self.arcs)
+        for to, source in ((0, 3), (3, 0), (9, 12), (12, 9)):
+            arcs[:, to : to + 3] = self.arcs[:, source : source + 3]
+        for to, source in ((6, 6), (15, 18), (18, 15)):
+            arcs[:, to : to + 3] = -self.arcs[:, source : source + 3]
+        return ArcTree(self.boxes, arcs, self.first, numbers[self.order])
 
     def touches(self) -> tuple[Any, Any]:
         """Pairs (arc, arc whose start lies in the inner part of the first), as two arrays of indices."""
@@ -109,31 +102,24 @@ class ArcTree:
         return None if i < 0 else tuple(sorted((int(self.order[i]), int(self.order[j]))))  # type: ignore[return-value]
 
 
-def _in_threads(work: Callable[[slice], None], n: int) -> None:
-    """Call ``work`` on slices that cover n rows; the compiled loops do not hold the interpreter."""
-    threads = min(_THREADS or os.cpu_count() or 1, n // _ROWS_PER_THREAD)
-    if threads < 2:
-        work(slice(None))
-        return
-    edges = np.linspace(0, n, threads + 1).astype(int)
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, [slice(a, b) for a, b in pairwise(edges)]))
-
-
-def _settle_touching(arcs: FloatArray) -> None:
+def _settle_touching(arcs: FloatArray, place: Any, following: Any) -> None:
     """Where more than two arcs meet, decide the side by the two that bound the widest gap.
 
     A point that has such a vertex for its nearest lies in a gap of more than half a turn, and there is
-    at most one.
+    at most one.  Arc k stands at ``arcs[place[k]]``.
     """
-    start, end = vertex_numbers(arcs[:, 0:3], arcs[:, 3:6])
-    meeting = np.bincount(start, minlength=end.max() + 1)
+    start = vertex_numbers(arcs[place, 0:3])
+    end = start[following]
+    meeting = np.bincount(start)
+    if meeting.max() < 2:
+        return
     outgoing_order, incoming_order = np.argsort(start, kind="stable"), np.argsort(end, kind="stable")
     for vertex in np.flatnonzero(meeting > 1):
-        outgoing, incoming = (
+        first, second = (
             order[np.searchsorted(ids, vertex, "left", order) : np.searchsorted(ids, vertex, "right", order)]
             for ids, order in ((start, outgoing_order), (end, incoming_order))
         )
+        outgoing, incoming = place[first], place[second]
         v = arcs[outgoing[0], 0:3]
         directions = np.vstack([arcs[outgoing, 9:12], arcs[incoming, 12:15]])
         normals = np.vstack([arcs[outgoing, 6:9], arcs[incoming, 6:9]])
@@ -146,7 +132,7 @@ def _settle_touching(arcs: FloatArray) -> None:
             lon, lat = xyz_to_lonlat(v)
             raise CrossingError(
                 f"Rings cross in a vertex at longitude {lon:.6g}, latitude {lat:.6g} (edges after vertex "
-                f"{int(outgoing[0])} and {int(outgoing[1])}, counted through all rings)."
+                f"{int(first[0])} and {int(first[1])}, counted through all rings)."
             )
         gaps = np.diff(angle[order], append=angle[order[0]] + 2 * np.pi)
         k = int(np.argmax(gaps))
@@ -156,53 +142,49 @@ def _settle_touching(arcs: FloatArray) -> None:
 
 
 @compiled()
-def _sort(middle, order, first, depth):  # type: ignore[no-untyped-def]
-    """Split the arcs in halves, level by level, along the longest side of each part."""
-    m = len(order)
-    first[0], first[1] = 0, m
-    for level in range(depth):
-        parts = 2**level
-        for k in range(parts - 1, -1, -1):
-            start, end = first[k], first[k + 1]
-            axis, longest = 0, -1.0
-            for j in range(3):
-                low, high = np.inf, -np.inf
-                for i in range(start, end):
-                    value = middle[order[i], j]
-                    low, high = min(low, value), max(high, value)
-                if high - low > longest:
-                    axis, longest = j, high - low
-            part = order[start:end].copy()
-            order[start:end] = part[np.argsort(middle[part, axis])]
-            # Make room: part k becomes parts 2k and 2k + 1.
-            first[2 * k + 2], first[2 * k + 1] = end, (start + end) // 2
-            first[2 * k] = start
+def _arc_boxes(starts, following):  # type: ignore[no-untyped-def]
+    """Lower and upper corners (m, 3) of boxes around the arcs."""
+    low, high = np.empty(starts.shape), np.empty(starts.shape)
+    for k in range(len(starts)):
+        a, b = starts[k], starts[following[k]]
+        # An arc bulges from its chord by the sagitta, at most.
+        half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+        bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
+        for j in range(3):
+            low[k, j], high[k, j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
+    return low, high
 
 
 @compiled()
-def _boxes(low, high, first, depth):  # type: ignore[no-untyped-def]
-    leaves = 2**depth
-    boxes = np.empty((2 * leaves - 1, 6))
-    for k in range(leaves):
-        box = boxes[leaves - 1 + k]
-        box[:3], box[3:] = np.inf, -np.inf
-        for i in range(first[k], first[k + 1]):
-            for j in range(3):
-                box[j], box[3 + j] = min(box[j], low[i, j]), max(box[3 + j], high[i, j])
-    for node in range(leaves - 2, -1, -1):
+def _normal(a, b, n):  # type: ignore[no-untyped-def]
+    """Put the unit normal of an arc into n."""
+    # (a − b) × (a + b) = 2 a × b without the loss of digits on short arcs.
+    u, v, w = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    x, y, z = a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    n[0], n[1], n[2] = v * z - w * y, w * x - u * z, u * y - v * x
+    length = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    n /= length
+
+
+@compiled()
+def _arc_columns(starts, previous, following, order):  # type: ignore[no-untyped-def]
+    """What a tree keeps of its arcs, in their order."""
+    arcs = np.empty((len(order), _COLUMNS))
+    before, after = np.empty(3), np.empty(3)
+    for i in range(len(order)):
+        k = order[i]
+        arc, a, b = arcs[i], starts[k], starts[following[k]]
+        n = arc[6:9]
+        _normal(a, b, n)
+        _normal(starts[previous[k]], a, before)
+        _normal(b, starts[following[following[k]]], after)
         for j in range(3):
-            boxes[node, j] = min(boxes[2 * node + 1, j], boxes[2 * node + 2, j])
-            boxes[node, 3 + j] = max(boxes[2 * node + 1, 3 + j], boxes[2 * node + 2, 3 + j])
-    return boxes
-
-
-@compiled(inline="always")
-def _gap(box, x, y, z):  # type: ignore[no-untyped-def]
-    """Squared distance from a point to a box."""
-    u = max(box[0] - x, 0.0, x - box[3])
-    v = max(box[1] - y, 0.0, y - box[4])
-    w = max(box[2] - z, 0.0, z - box[5])
-    return u * u + v * v + w * w
+            p, q = (j + 1) % 3, (j + 2) % 3
+            arc[j], arc[3 + j] = a[j], b[j]
+            arc[9 + j] = n[p] * a[q] - n[q] * a[p]
+            arc[12 + j] = b[p] * n[q] - b[q] * n[p]
+            arc[15 + j], arc[18 + j] = before[j] + n[j], n[j] + after[j]
+    return arcs
 
 
 @compiled(nogil=True)
@@ -213,28 +195,12 @@ def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untype
     for row in range(len(X)):
         x, y, z = X[row, 0], X[row, 1], X[row, 2]
         best, nearest, where = np.inf, 0, 0
-        stack[0], bounds[0] = 0, _gap(boxes[0], x, y, z)
+        stack[0], bounds[0] = 0, 0.0
         top = 1
-        while top > 0:
-            top -= 1
-            if bounds[top] >= best:
-                continue
-            node = stack[top]
-            while node < leaves - 1:
-                left, right = 2 * node + 1, 2 * node + 2
-                near, far = _gap(boxes[left], x, y, z), _gap(boxes[right], x, y, z)
-                if near > far:
-                    near, far, left, right = far, near, right, left
-                if far < best:
-                    stack[top], bounds[top] = right, far
-                    top += 1
-                node = left
-                if near >= best:
-                    node = -1
-                    break
-            if node < 0:
-                continue
-            leaf = node - (leaves - 1)
+        while True:
+            leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z)
+            if leaf < 0:
+                break
             for i in range(first[leaf], first[leaf + 1]):
                 arc = arcs[i]
                 # Beyond the start or the end the nearest point is that end.
@@ -366,26 +332,19 @@ def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
 def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
     stack = np.empty(64, dtype=np.int64)
+    window = np.empty(6)
     for i in range(len(arcs)):
         a, b, n = arcs[i, 0:3], arcs[i, 3:6], arcs[i, 6:9]
         half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
         bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
+        for j in range(3):
+            window[j], window[3 + j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
         stack[0] = 0
         top = 1
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            apart = False
-            for j in range(3):
-                if min(a[j], b[j]) - bulge > boxes[node, 3 + j] or max(a[j], b[j]) + bulge < boxes[node, j]:
-                    apart = True
-            if apart:
-                continue
-            if node < leaves - 1:
-                stack[top], stack[top + 1] = 2 * node + 1, 2 * node + 2
-                top += 2
-                continue
-            leaf = node - (leaves - 1)
+        while True:
+            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
+            if leaf < 0:
+                break
             for k in range(max(first[leaf], i + 1), first[leaf + 1]):
                 c, d, m = arcs[k, 0:3], arcs[k, 3:6], arcs[k, 6:9]
                 # All four the same sign: the arcs cross; an end on the other arc gives a zero.
@@ -405,21 +364,17 @@ def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
 def _touches(boxes, arcs, first):  # type: ignore[no-untyped-def]
     leaves = len(first) - 1
     stack = np.empty(64, dtype=np.int64)
+    window = np.empty(6)
     found = [(0, 0)][:0]
     for i in range(len(arcs)):
         x, y, z = arcs[i, 0], arcs[i, 1], arcs[i, 2]
+        window[:3], window[3:] = arcs[i, 0:3] - 1e-12, arcs[i, 0:3] + 1e-12
         stack[0] = 0
         top = 1
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            if _gap(boxes[node], x, y, z) > 1e-24:
-                continue
-            if node < leaves - 1:
-                stack[top], stack[top + 1] = 2 * node + 1, 2 * node + 2
-                top += 2
-                continue
-            leaf = node - (leaves - 1)
+        while True:
+            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
+            if leaf < 0:
+                break
             for k in range(first[leaf], first[leaf + 1]):
                 arc = arcs[k]
                 height = x * arc[6] + y * arc[7] + z * arc[8]

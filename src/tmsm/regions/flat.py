@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from tmsm.regions.outlines import open_ring
 from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 from tmsm.validation import check_number, check_vector
 from tmsm.values import frozen_array
+
+if TYPE_CHECKING:
+    from tmsm.regions.segments import EdgeTree
 
 __all__ = ["Ball", "Box", "HalfSpace", "Polygon"]
 
@@ -270,15 +273,19 @@ class Polygon(Region):
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         return self.vertices.min(axis=0), self.vertices.max(axis=0)
 
-    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        from tmsm.regions.segments import nearest_edges
+    @cached_property
+    def _tree(self) -> EdgeTree:
+        from tmsm.regions.segments import EdgeTree
 
-        offset, edge, at_vertex, inside = nearest_edges(self.vertices, np.ascontiguousarray(X))
+        return EdgeTree.build(self.vertices)
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        offset, edge, at_vertex, inside = self._tree.query(X)
         length = row_norms(offset)
         sign = np.where(inside, 1.0, -1.0)
         # Beside an edge the gradient is the edge's own normal, which keeps its digits on the border.
         edges = np.roll(self.vertices, -1, axis=0) - self.vertices
-        normals = np.column_stack([-edges[:, 1], edges[:, 0]]) * _orientation(self.vertices)
+        normals = np.column_stack([-edges[:, 1], edges[:, 0]]) * self._tree.orientation
         normals = safe_divide(normals, row_norms(normals))
         gradient = normals[edge]
         # What rounding moves an edge by: that of its ends' coordinates across it, and that of a foot along it.
@@ -289,16 +296,9 @@ class Polygon(Region):
         return zero_on_border(sign * length, size[edge]), gradient
 
 
-def _orientation(vertices: FloatArray) -> float:
-    following = np.roll(vertices, -1, axis=0)
-    # Twice the signed area, about the first vertex so that far coordinates lose no digits.
-    a, b = vertices - vertices[0], following - vertices[0]
-    return 1.0 if float((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum()) > 0.0 else -1.0
-
-
 def check_simple(vertices: FloatArray) -> None:
     """Raise where a ring in the plane folds back, crosses or touches itself."""
-    from tmsm.regions.segments import crossing_edges
+    from tmsm.regions.segments import EdgeTree
 
     starts, ends = vertices, np.roll(vertices, -1, axis=0)
     before, after = starts - np.roll(starts, 1, axis=0), ends - starts
@@ -306,8 +306,9 @@ def check_simple(vertices: FloatArray) -> None:
     back = (turn == 0.0) & ((before * after).sum(axis=1) < 0.0)
     if back.any():
         raise InvalidInputError(f"The polygon folds back on itself at vertex {int(np.argmax(back))}; drop that vertex.")
-    first, second = crossing_edges(np.ascontiguousarray(vertices))
-    if first >= 0:
+    found = EdgeTree.build(vertices).crossing()
+    if found is not None:
         raise InvalidInputError(
-            f"The polygon crosses or touches itself: edge {first} meets edge {second}. Check the order of the vertices."
+            f"The polygon crosses or touches itself: edge {found[0]} meets edge {found[1]}. "
+            "Check the order of the vertices."
         )

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import BoolArray, FloatArray
 from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.json_text import parse_json, read_json
+from tmsm.progress import with_progress
 from tmsm.regions.longitudes import continuous, turns
-from tmsm.regions.outlines import collapse, open_ring, split_lonlat_rings
+from tmsm.regions.outlines import collapse, open_ring, split_lonlat_rings, stacked
 from tmsm.validation import as_float_array, short_repr
 
 __all__ = [
@@ -119,14 +120,16 @@ def groups_to_geojson(groups: list[list[FloatArray]], inside: FloatArray) -> dic
     lon, lat = xyz_to_lonlat(inside)
     return {
         "type": "MultiPolygon",
-        "coordinates": [[_closed_lonlat(ring) for ring in group] for group in groups],
+        "coordinates": [
+            [_closed_lonlat(ring) for ring in group] for group in with_progress(groups, len(groups), "writing polygons")
+        ],
         "inside": [float(lon), float(lat)],
     }
 
 
 def _closed_lonlat(ring: FloatArray) -> list[list[float]]:
-    lon, lat = xyz_to_lonlat(np.vstack([ring, ring[:1]]))
-    return [[float(a), float(b)] for a, b in zip(lon, lat, strict=True)]
+    closed: list[list[float]] = np.column_stack(xyz_to_lonlat(np.vstack([ring, ring[:1]]))).tolist()
+    return closed
 
 
 def _load(source: Any) -> Mapping[str, Any]:
@@ -207,7 +210,7 @@ def _checked(polygons: list[LonLatPolygon]) -> list[LonLatPolygon]:
         raise InvalidInputError("There is no polygon in it: the collection is empty.")
     number = 0
     out: list[LonLatPolygon] = []
-    for polygon in polygons:
+    for polygon in with_progress(polygons, len(polygons), "reading polygons"):
         checked = []
         for ring in polygon:
             checked.append(_check_ring(ring, f"Ring {number}"))
@@ -250,38 +253,65 @@ def _beside_shell(hole: FloatArray, shell: FloatArray) -> FloatArray:
 def _union(polygons: list[LonLatPolygon], tolerance: float) -> list[FloatArray]:
     import shapely
 
-    shapes = []
-    number = 0
-    for polygon in polygons:
-        shape = shapely.Polygon(polygon[0], polygon[1:])
-        if not shape.is_valid:
-            _explain_invalid(polygon, number, shapely.is_valid_reason(shape))
-        if shape.area == 0.0:
-            raise InvalidInputError(f"Ring {number} has no area.")
-        shapes.append(shape)
-        number += len(polygon)
+    shapes = _shapes(polygons)
     if len(shapes) == 1:
         return polygons[0]
     # All copies into one turn of longitude, cut at its ends; the cut is cancelled on the sphere.
+    bounds = shapely.bounds(shapes)
+    turns = np.floor((bounds[:, 0] + 180.0) / 360.0), np.ceil((bounds[:, 2] + 180.0) / 360.0)
+    whole = (turns[0] == 0) & (turns[1] == 1)
     pieces = []
-    for shape in shapes:
-        low, high = int(np.floor((shape.bounds[0] + 180.0) / 360.0)), int(np.ceil((shape.bounds[2] + 180.0) / 360.0))
-        if (low, high) == (0, 1):
-            pieces.append(shape)
-            continue
-        for turn in range(low, high):
+    for k in np.flatnonzero(~whole):
+        for turn in range(int(turns[0][k]), int(turns[1][k])):
             window = shapely.box(-180.0 + 360.0 * turn, -91.0, 180.0 + 360.0 * turn, 91.0)
-            piece = shapely.intersection(shape, window)
+            piece = shapely.intersection(shapes[k], window)
             pieces.append(shapely.transform(piece, lambda xy, turn=turn: xy - [360.0 * turn, 0.0]))
     # On a grid of a hundredth of the tolerance (1 m): neighbours whose common edge has
     # other vertices, or was rounded otherwise, then leave no sliver between them.
     grid = 10.0 ** np.round(np.log10(np.degrees(tolerance) / 100.0))  # a power of ten, so that ±180 stays
-    merged = shapely.union_all(pieces, grid_size=grid)
-    rings = []
+    # What has no neighbour stays as it is.
+    apart = _standing_apart([*shapes[whole], *pieces], grid)[: np.count_nonzero(whole)]
+    alone = np.zeros(len(shapes), dtype=bool)
+    alone[np.flatnonzero(whole)[apart]] = True
+    rings = [ring for k in np.flatnonzero(alone) for ring in polygons[k]]
+    if alone.all():
+        return rings
+    merged = shapely.union_all([*shapes[whole & ~alone], *pieces], grid_size=grid)
     for part in shapely.get_parts(merged):
         if part.geom_type == "Polygon":
-            rings.extend([part.exterior, *part.interiors])
-    return [np.array(ring.coords)[:-1] for ring in rings]
+            rings.extend(np.array(ring.coords)[:-1] for ring in [part.exterior, *part.interiors])
+    return rings
+
+
+def _shapes(polygons: list[LonLatPolygon]) -> Any:
+    """Polygons of shapely, all valid and with an area."""
+    import shapely
+
+    rings = [ring for polygon in polygons for ring in polygon]
+    vertices, lengths = stacked(rings)
+    linear = shapely.linearrings(vertices, indices=np.repeat(np.arange(len(rings)), lengths))
+    counts = np.array([len(polygon) for polygon in polygons])
+    shapes = shapely.polygons(linear, indices=np.repeat(np.arange(len(polygons)), counts))
+    invalid, empty = ~shapely.is_valid(shapes), shapely.area(shapes) == 0.0
+    if (invalid | empty).any():
+        k = int(np.argmax(invalid | empty))
+        number = int(counts[:k].sum())
+        if invalid[k]:
+            _explain_invalid(polygons[k], number, shapely.is_valid_reason(shapes[k]))
+        raise InvalidInputError(f"Ring {number} has no area.")
+    return shapes
+
+
+def _standing_apart(shapes: list[Any], margin: float) -> BoolArray:
+    """Which shapes lie, with their bounding boxes, apart from all others and from the antimeridian."""
+    import shapely
+
+    west, south, east, north = shapely.bounds(shapes).T
+    boxes = shapely.box(west - margin, south - margin, east + margin, north + margin)
+    first, second = shapely.STRtree(boxes).query(boxes)
+    apart: BoolArray = (west > margin - 180.0) & (east < 180.0 - margin)
+    apart[first[first != second]] = False
+    return apart
 
 
 def _explain_invalid(polygon: LonLatPolygon, number: int, reason: str) -> None:

@@ -13,8 +13,8 @@ from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region
-from tmsm.regions.outlines import chain
-from tmsm.regions.polygons import SphericalPolygon
+from tmsm.regions.outlines import ROOM, chain_edges, height_above_arcs, vertex_numbers
+from tmsm.regions.polygons import SphericalPolygon, polygon_of_outline
 from tmsm.validation import check_count, check_flag, check_number
 
 __all__ = ["HealpixMask"]
@@ -108,20 +108,14 @@ class HealpixMask(Region):
             across = np.asarray(grid.neighbours(self.pixels))[[2, 0, 6, 4]]
         on_border = ~observed[across]
         pixel, edge = self.pixels[np.nonzero(on_border)[1]], np.nonzero(on_border)[0]
-        step = 1
-        while True:
-            fine = _edges(grid, pixel, edge, 2 * step)
-            a, middle, b = fine[:, :-1:2], fine[:, 1::2], fine[:, 2::2]
-            normal = np.cross(a - b, a + b)
-            gap = np.abs((middle * normal).sum(axis=2)) / np.linalg.norm(normal, axis=2)
-            if gap.max() <= self.tolerance:
-                break
-            step *= 2
-        points = fine[:, ::2]
-        rings = chain(points[:, :-1].reshape(-1, 3), points[:, 1:].reshape(-1, 3))
-        lon, lat = grid.healpix_to_lonlat(self.pixels[:1])
-        center = lonlat_to_xyz(lon.to_value("deg"), lat.to_value("deg"))[0]
-        return SphericalPolygon(rings, inside=center)
+        pieces, points = _split_edges(grid, pixel, edge, self.tolerance)
+        first = np.cumsum(pieces) - pieces
+        numbers = vertex_numbers(np.vstack([points[first], _along(grid, pixel, edge, np.ones(len(pixel)))]))
+        rings = [
+            points[np.concatenate([np.arange(first[k], first[k] + pieces[k]) for k in edges])]
+            for edges, _ in chain_edges(numbers[: len(pixel)], numbers[len(pixel) :])
+        ]
+        return polygon_of_outline(rings)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.outline.signed_distance(X)
@@ -138,10 +132,36 @@ class HealpixMask(Region):
         return self.outline.plot(ax, **style)
 
 
-def _edges(grid: Any, pixel: Any, edge: Any, step: int) -> FloatArray:
-    """Points along one edge of each pixel, counter-clockwise, ends included, shape (m, step + 1, 3)."""
-    lon, lat = grid.boundaries_lonlat(pixel, step)
-    corners = lonlat_to_xyz(lon.to_value("deg"), lat.to_value("deg"))
-    place = (edge[:, None] * step + np.arange(step + 1)) % (4 * step)
-    points: FloatArray = corners[np.arange(len(pixel))[:, None], place]
-    return points
+def _split_edges(grid: Any, pixel: Any, edge: Any, tolerance: float) -> tuple[Any, FloatArray]:
+    """Number of arcs for each edge (m,), as few as stay within the tolerance, and the starts of all of them."""
+    pieces = np.ones(len(pixel), dtype=np.int64)
+    todo = np.arange(len(pixel))
+    while todo.size:
+        # Both ends of every arc and three points along the edge between them: edges across the equator are S-shaped.
+        which, step = _steps(4 * pieces[todo] + 1)
+        points = _along(grid, pixel[todo][which], edge[todo][which], step / (4.0 * pieces[todo][which]))
+        middle = np.flatnonzero(step % 4 == 2)
+        a, b = points[middle - 2], points[middle + 2]
+        gap = np.max([height_above_arcs(points[middle + k], a, b) for k in (-1, 0, 1)], axis=0)
+        worst = np.maximum.reduceat(gap, np.cumsum(pieces[todo]) - pieces[todo]) / (ROOM * tolerance)
+        # Twice as many pieces are four times as close.
+        finer = np.ceil(pieces[todo] * np.sqrt(worst)).astype(np.int64)
+        pieces[todo] = np.where(worst > 1.0, np.maximum(finer, pieces[todo] + 1), pieces[todo])
+        todo = todo[worst > 1.0]
+    which, step = _steps(pieces)
+    return pieces, _along(grid, pixel[which], edge[which], step / pieces[which])
+
+
+def _steps(counts: Any) -> tuple[Any, Any]:
+    """0, …, count − 1 for each of some counts, one after the other: whose they are, and the numbers."""
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _along(grid: Any, pixel: Any, edge: Any, share: FloatArray) -> FloatArray:
+    """Points at a share of the way along an edge of each pixel, counter-clockwise, shape (m, 3)."""
+    # From corner to corner: north, west, south, east and north again.
+    x, y = np.array([1.0, 0.0, 0.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0, 0.0, 1.0])
+    dx, dy = ((1.0 - share) * corner[edge] + share * corner[edge + 1] for corner in (x, y))
+    lon, lat = grid.healpix_to_lonlat(pixel, dx, dy)
+    return lonlat_to_xyz(lon.to_value("deg"), lat.to_value("deg"))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -15,6 +13,7 @@ from tmsm.arrays import ArrayLike, BoolArray, FloatArray
 from tmsm.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.errors import CrossingError, InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
+from tmsm.progress import with_progress
 from tmsm.regions.base import Region
 from tmsm.regions.geojson import (
     continuous_polygons,
@@ -26,13 +25,15 @@ from tmsm.regions.geojson import (
 from tmsm.regions.longitudes import point_of_large_polygons
 from tmsm.regions.outlines import (
     EARTH_RADIUS_KM,
-    check_ring,
-    collapse,
+    check_rings,
+    collapse_rings,
     dissolve,
     left_area,
     own_edges,
-    signed_area,
+    ring_neighbours,
+    signed_areas,
     split_lonlat_rings,
+    stacked,
 )
 from tmsm.regions.rounding import zero_on_border
 from tmsm.validation import as_float_array, check_number, check_option, check_unit_vector
@@ -41,7 +42,7 @@ from tmsm.values import frozen_array
 if TYPE_CHECKING:
     from tmsm.regions.arcs import ArcTree
 
-__all__ = ["SphericalPolygon"]
+__all__ = ["SphericalPolygon", "plot_rings", "polygon_of_outline"]
 
 
 @final
@@ -73,22 +74,42 @@ class SphericalPolygon(Region):
     rings: tuple[FloatArray, ...]
 
     def __init__(self, rings: Sequence[ArrayLike], inside: ArrayLike | None = None) -> None:
-        given = _with_touching_vertices([_as_ring(ring, k) for k, ring in enumerate(_as_list(rings))])
+        point = None if inside is None else check_unit_vector(inside, "inside")
+        # A large border takes seconds, in five steps.
+        for _ in with_progress(self._built(rings, point), 5, "building the border"):
+            pass
+
+    def _built(self, rings: Any, point: FloatArray | None) -> Iterator[None]:
+        checked = _as_rings(_as_list(rings))
+        yield
+        given, tree = _with_touching_vertices(checked)
+        yield
         oriented = dissolve(_orient(given))
         if not oriented:
             raise InvalidInputError("The rings cancel each other: nothing is left inside.")
-        point = None if inside is None else check_unit_vector(inside, "inside")
+        yield
         object.__setattr__(self, "rings", tuple(frozen_array(ring) for ring in oriented))
-        _check_crossings(self)
-        flip = self.area > 2.0 * np.pi * (1.0 + 1e-12)
+        unchanged = len(given) == len(oriented) and all(a is b for a, b in zip(given, oriented, strict=True))
+        self.__dict__["_tree"] = _settled(tree if unchanged else _tree_of(oriented), oriented)
+        yield
+        flip = _check_rings(self) > 2.0 * np.pi * (1.0 + 1e-12)
         if point is not None:
             d = float(self.signed_distance(point[None, :])[0][0])
             if abs(d) < 1e-12:
                 raise InvalidInputError("inside lies on the border: it does not tell the two sides apart.")
             flip = d < 0.0
         if flip:
-            object.__setattr__(self, "rings", tuple(frozen_array(ring[::-1]) for ring in oriented))
-            self.__dict__.pop("_tree", None)
+            self._turn_round()
+        yield
+
+    def _turn_round(self) -> None:
+        """Make the other side the inside."""
+        lengths = np.array([len(ring) for ring in self.rings])
+        offset, length = np.repeat(np.cumsum(lengths) - lengths, lengths), np.repeat(lengths, lengths)
+        # From vertex k to k + 1 becomes from the one numbered m − 2 − k to the next, both modulo m.
+        numbers = offset + (length - 2 - (np.arange(len(offset)) - offset)) % length
+        object.__setattr__(self, "rings", tuple(frozen_array(ring[::-1]) for ring in self.rings))
+        self.__dict__["_tree"] = self._tree.reversed(numbers)
 
     @staticmethod
     def from_lonlat(
@@ -172,7 +193,7 @@ class SphericalPolygon(Region):
     @property
     def area(self) -> float:
         """Area in steradians."""
-        return left_area(self.rings)
+        return left_area(signed_areas(self.rings))
 
     @property
     def perimeter(self) -> float:
@@ -181,12 +202,12 @@ class SphericalPolygon(Region):
 
     @cached_property
     def _tree(self) -> ArcTree:
-        return _tree_of(self.rings)
+        return _settled(_tree_of(self.rings), self.rings)
 
     @cached_property
     def _short_tree(self) -> ArcTree:
         """The same border in arcs of at most a tenth of a radian: their projections are nearly straight."""
-        return _tree_of([_shortened(ring, 0.1) for ring in self.rings])
+        return _tree_of([_shortened(ring, 0.1) for ring in self.rings])  # only distances are asked of it
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         d, gradient = self._tree.query(X)
@@ -210,6 +231,14 @@ class SphericalPolygon(Region):
             Passed to ``ax.plot``.
         """
         return plot_rings(self.rings, ax, **style)
+
+
+def polygon_of_outline(rings: Sequence[FloatArray]) -> SphericalPolygon:
+    """The polygon of rings that have the inside on their left and vertices in common at most: they are not turned."""
+    polygon = object.__new__(SphericalPolygon)
+    object.__setattr__(polygon, "rings", tuple(frozen_array(ring) for ring in rings))
+    _check_rings(polygon)
+    return polygon
 
 
 def _from_polygons(
@@ -247,17 +276,44 @@ def plot_rings(rings: Sequence[FloatArray], ax: Any, **style: Any) -> Any:
 
 def _with_their_holes(rings: Sequence[FloatArray]) -> list[list[FloatArray]]:
     """Each outer ring, followed by the holes of which it is the smallest ring around."""
-    outer = [ring for ring in rings if signed_area(ring) > 0.0]
-    holes = [ring for ring in rings if signed_area(ring) <= 0.0]
+    areas = signed_areas(rings)
+    outer, holes = np.flatnonzero(areas > 0.0).tolist(), np.flatnonzero(areas <= 0.0).tolist()
     if not outer:
         outer, holes = holes, outer
-    groups = [[ring] for ring in outer]
-    areas = [abs(signed_area(ring)) for ring in outer]
-    regions = [SphericalPolygon([ring]) for ring in outer]
-    for hole in holes:
-        around = [k for k, region in enumerate(regions) if region.contains(hole[:1])[0]]
-        groups[min(around, key=lambda k: areas[k]) if around else 0].append(hole)
+    groups = [[rings[k]] for k in outer]
+    if not holes:
+        return groups
+    smallest, owner = np.full(len(holes), np.inf), np.zeros(len(holes), dtype=np.int64)
+    beside = np.array([_middle(rings[k]) for k in holes])
+    for group, near in _points_near([rings[k] for k in outer], beside):
+        ring, area = groups[group][0], abs(areas[outer[group]])
+        closer = near[smallest[near] > area]
+        if closer.size:
+            # The smaller of its two sides is on the left of a ring with a positive area.
+            left = _settled(_tree_of([ring]), [ring]).query(beside[closer])[0] > 0.0
+            inside = closer[left == (areas[outer[group]] > 0.0)]
+            smallest[inside], owner[inside] = area, group
+    for k, group in zip(holes, owner.tolist(), strict=True):
+        groups[group].append(rings[k])
     return groups
+
+
+def _points_near(rings: Sequence[FloatArray], points: FloatArray) -> Iterator[tuple[int, Any]]:
+    """Number of each ring and of the points that may lie on its smaller side, where there are any."""
+    from scipy.spatial import KDTree
+
+    # A ring lies in a cap about its mean; outside of that cap all points are on the same side of it.
+    vertices, lengths = stacked(rings)
+    offsets = np.cumsum(lengths) - lengths
+    middles = np.add.reduceat(vertices, offsets) / lengths[:, None]
+    length = np.linalg.norm(middles, axis=1)
+    middles /= np.maximum(length, 1e-300)[:, None]
+    cosine = np.minimum.reduceat((vertices * np.repeat(middles, lengths, axis=0)).sum(axis=1), offsets)
+    small = (length > 1e-6) & (cosine > 0.0)
+    reach = np.where(small, np.sqrt(np.maximum(2.0 - 2.0 * cosine, 0.0)) + 1e-6, 3.0)
+    for k, found in enumerate(KDTree(points).query_ball_point(middles, reach)):
+        if found:
+            yield k, np.array(found)
 
 
 def _as_list(rings: Any) -> list[Any]:
@@ -276,29 +332,33 @@ def _as_list(rings: Any) -> list[Any]:
     return listed
 
 
-def _as_ring(ring: Any, k: int) -> FloatArray:
-    name = f"Ring {k}"
-    array = as_float_array(ring, name)
-    if array.ndim != 2 or array.shape[1] != 3:
-        raise InvalidInputError(
-            f"{name} must have shape (m, 3), unit vectors; got {array.shape}. "
-            "Longitude and latitude in degrees become unit vectors with lonlat_to_xyz."
-        )
-    points = np.array(Sphere(2).check_points(array, name))
-    Sphere(2).settle(points)
-    return check_ring(points, name)
+def _as_rings(listed: list[Any]) -> list[FloatArray]:
+    arrays = []
+    for k, ring in enumerate(listed):
+        name = f"Ring {k}"
+        array = as_float_array(ring, name)
+        if array.ndim != 2 or array.shape[1] != 3:
+            raise InvalidInputError(
+                f"{name} must have shape (m, 3), unit vectors; got {array.shape}. "
+                "Longitude and latitude in degrees become unit vectors with lonlat_to_xyz."
+            )
+        arrays.append(array)
+    points = np.vstack(arrays)
+    if len(points) == 0 or not Sphere(2).settle(points)[0]:
+        for k, array in enumerate(arrays):
+            Sphere(2).check_points(array, f"Ring {k}")
+    return check_rings(np.split(points, np.cumsum([len(array) for array in arrays])[:-1]))
 
 
-def _tree_of(rings: Sequence[FloatArray], *, settle: bool = True) -> ArcTree:
+def _tree_of(rings: Sequence[FloatArray]) -> ArcTree:
     from tmsm.regions.arcs import ArcTree
 
-    ends = np.vstack([np.roll(ring, -1, axis=0) for ring in rings])
-    index = np.arange(len(ends))
-    offsets = np.concatenate([[0], np.cumsum([len(ring) for ring in rings])])
-    parts = [index[a:b] for a, b in pairwise(offsets)]
-    previous = np.concatenate([np.roll(part, 1) for part in parts])
-    following = np.concatenate([np.roll(part, -1) for part in parts])
-    return ArcTree.build(np.vstack(list(rings)), ends, previous, following, settle=settle)
+    starts, lengths = stacked(rings)
+    return ArcTree.build(starts, *ring_neighbours(lengths))
+
+
+def _settled(tree: ArcTree, rings: Sequence[FloatArray]) -> ArcTree:
+    return tree.settle(ring_neighbours([len(ring) for ring in rings])[1])
 
 
 def _shortened(ring: FloatArray, longest: float) -> FloatArray:
@@ -313,28 +373,24 @@ def _shortened(ring: FloatArray, longest: float) -> FloatArray:
     return points
 
 
-def _with_touching_vertices(rings: list[FloatArray]) -> list[FloatArray]:
-    """Put vertices that lie on an edge of another ring (or of their own) into that edge.
+def _with_touching_vertices(rings: list[FloatArray]) -> tuple[list[FloatArray], ArcTree]:
+    """Put vertices that lie on an edge of another ring (or of their own) into that edge; the tree of the result.
 
     Edges that overlap in part then have whole edges in common, which can be cancelled.
     """
+    tree = _tree_of(rings)
     for _ in range(3):
-        edge, vertex = _tree_of(rings, settle=False).touches()
+        edge, vertex = tree.touches()
         if edge.size == 0:
             break
-        starts = np.vstack(rings)
-        on_edge: dict[int, list[int]] = defaultdict(list)
-        for e, v in zip(edge.tolist(), vertex.tolist(), strict=True):
-            on_edge[e].append(v)
-        pieces = [starts[e][None] for e in range(len(starts))]
-        for e, vertices in on_edge.items():
-            points = starts[vertices]
-            order = np.argsort(np.linalg.norm(points - starts[e], axis=1))
-            pieces[e] = np.vstack([pieces[e], points[order]])
-        offsets = np.cumsum([0, *(len(ring) for ring in rings)])
-        filled = [collapse(np.vstack(pieces[a:b])) for a, b in pairwise(offsets)]
-        rings = filled
-    return rings
+        starts, lengths = stacked(rings)
+        order = np.lexsort([np.linalg.norm(starts[vertex] - starts[edge], axis=1), edge])
+        edge, vertex = edge[order], vertex[order]
+        ring = np.searchsorted(np.cumsum(lengths), edge, "right")
+        points = np.insert(starts, edge + 1, starts[vertex], axis=0)
+        rings = collapse_rings(points, lengths + np.bincount(ring, minlength=len(lengths)))
+        tree = _tree_of(rings)
+    return rings, tree
 
 
 def _orient(rings: list[FloatArray]) -> list[FloatArray]:
@@ -342,33 +398,39 @@ def _orient(rings: list[FloatArray]) -> list[FloatArray]:
     if len(rings) == 1:
         return rings
     # Both sides of an edge that two rings share are alike: look beside one that a ring has to itself.
-    own = np.split(own_edges(rings), np.cumsum([len(ring) for ring in rings])[:-1])
-    beside = np.array([_beside(ring, mask) for ring, mask in zip(rings, own, strict=True)])
-    left = np.zeros((len(rings), len(rings)), dtype=bool)
-    for k, ring in enumerate(rings):
-        # Outside the cap that a ring fits into, all points are on the same side of it.
-        middle = ring.mean(axis=0)
-        reach = float((ring @ middle).min())
-        near = beside @ middle >= reach - 1e-9 if reach > 0.0 else np.ones(len(rings), dtype=bool)
-        near[k] = False
-        left[k] = signed_area(ring) < 0.0
-        if near.any():
-            left[k, near] = _tree_of([ring], settle=False).query(beside[near])[0] > 0.0
-    np.fill_diagonal(left, False)
-    odd = left.sum(axis=0) % 2 == 1
+    beside = _beside(rings, own_edges(rings))
+    # Of how many other rings each point is on the left: far from a ring that is so if its left is the larger side.
+    larger = (signed_areas(rings) < 0.0).astype(np.int64)
+    count = larger.sum() - larger
+    for k, near in _points_near(rings, beside):
+        others = near[near != k]
+        if others.size:
+            count[others] += (_tree_of([rings[k]]).query(beside[others])[0] > 0.0) - larger[k]
+    odd = count % 2 == 1
+    if odd.all():  # the same, the other way round
+        return rings
     return [ring[::-1] if turn else ring for ring, turn in zip(rings, odd, strict=True)]
 
 
-def _beside(ring: FloatArray, own: BoolArray) -> FloatArray:
-    """A point just to the left of the middle of the longest arc that the ring has to itself."""
-    ends = np.roll(ring, -1, axis=0)
-    k = int(np.argmax(np.where(own, np.linalg.norm(ends - ring, axis=1), -1.0)))
-    a, b = ring[k], ends[k]
-    step = 1e-4 * float(np.linalg.norm(b - a))
+def _beside(rings: list[FloatArray], own: BoolArray) -> FloatArray:
+    """A point just to the left of the middle of the longest arc that each ring has to itself, shape (k, 3)."""
+    starts, lengths = stacked(rings)
+    ends = starts[ring_neighbours(lengths)[1]]
+    longest = _first_largest(np.where(own, np.linalg.norm(ends - starts, axis=1), -1.0), lengths)
+    a, b = starts[longest], ends[longest]
+    step = 1e-4 * np.linalg.norm(b - a, axis=1)[:, None]
     normal = np.cross(a - b, a + b)
-    point: FloatArray = (a + b) / np.linalg.norm(a + b) + step * normal / np.linalg.norm(normal)
-    point /= np.linalg.norm(point)
-    return point
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    points: FloatArray = (a + b) / np.linalg.norm(a + b, axis=1)[:, None] + step * normal
+    points /= np.linalg.norm(points, axis=1)[:, None]
+    return points
+
+
+def _first_largest(values: FloatArray, lengths: Any) -> Any:
+    """For each ring of these lengths, the number of the first of its largest values, counted through all."""
+    offsets = np.cumsum(lengths) - lengths
+    largest = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, offsets), lengths))
+    return largest[np.searchsorted(largest, offsets)]
 
 
 def _middle(ring: FloatArray) -> FloatArray:
@@ -380,14 +442,18 @@ def _middle(ring: FloatArray) -> FloatArray:
     return middle
 
 
-def _check_crossings(polygon: SphericalPolygon) -> None:
-    for k, ring in enumerate(polygon.rings):
-        length = np.linalg.norm(np.roll(ring, -1, axis=0) - ring, axis=1).sum()
-        if abs(signed_area(ring)) <= 1e-12 * length**2:
-            raise InvalidInputError(f"Ring {k} has no area.")
+def _check_rings(polygon: SphericalPolygon) -> float:
+    """Raise where a ring has no area or arcs cross; the area to the left of all rings."""
+    starts, lengths = stacked(polygon.rings)
+    steps = np.linalg.norm(starts[ring_neighbours(lengths)[1]] - starts, axis=1)
+    perimeters = np.add.reduceat(steps, np.cumsum(lengths) - lengths)
+    areas = signed_areas(polygon.rings)
+    empty = np.abs(areas) <= 1e-12 * perimeters**2
+    if empty.any():
+        raise InvalidInputError(f"Ring {int(np.argmax(empty))} has no area.")
     found = polygon._tree.crossing()
     if found is None:
-        return
+        return left_area(areas)
     offsets = np.cumsum([0, *(len(ring) for ring in polygon.rings)])
     (ring_a, vertex_a), (ring_b, vertex_b) = (
         (k := int(np.searchsorted(offsets, e, "right")) - 1, e - int(offsets[k])) for e in found
