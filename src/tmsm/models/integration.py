@@ -9,7 +9,7 @@ import numpy as np
 
 from tmsm.arrays import FloatArray, row_norms
 from tmsm.cells import Prune
-from tmsm.errors import EstimationError
+from tmsm.errors import EstimationError, TooManyNodesError
 from tmsm.manifolds import Euclidean
 from tmsm.quadrature import MAX_NODES, Grid, Nodes, Window, build_nodes, has_nodes
 from tmsm.regions.base import Region
@@ -27,6 +27,8 @@ _LEAF = 3
 _PRUNED_LEAF = 1
 _MAX_LEAF = 10
 _TOLERANCE = 1e-6
+# Independent doubts along the border add up to so many times the root of their squares at most.
+_SPREADS = 3.0
 _DRAWS = 2**18
 
 
@@ -111,26 +113,52 @@ def _heaviest(model: Model, nodes: Nodes, theta: FloatArray, X: FloatArray | Non
 
 
 def integrate_kernel(model: Model, region: Region, theta: FloatArray) -> KernelIntegral:
-    """Integrate exp(log_kernel) over the region: by nodes up to dimension two, by draws above."""
+    """Integrate exp(log_kernel) over the region: by nodes up to dimension two, by draws above.
+
+    The error is the larger of what the last refinement changed and what the nodes themselves leave in doubt.
+    """
     if not has_nodes(region):
         return _integrate_by_draws(model, region, theta)
     plan = plan_nodes(model, region, theta)
     coarse = Plan(region, Grid(plan.grid.cell, plan.grid.leaf - 1, plan.grid.window), plan.prune)
-    before, _ = _log_integral(model, coarse, theta)
-    while True:
-        value, n_nodes = _log_integral(model, plan, theta)
-        error = abs(value - before)
-        finer = plan.finer
-        if error <= _TOLERANCE or n_nodes > MAX_NODES // 4 or finer is None:
+    before = _on_nodes(model, coarse, theta).log_integral
+    found = None
+    while plan is not None:
+        try:
+            after = _on_nodes(model, plan, theta)
+        except TooManyNodesError:
+            if found is None:
+                raise
+            break  # the result so far stands, with its error
+        error = max(abs(after.log_integral - before), after.error)
+        found, before = KernelIntegral(after.log_integral, error), after.log_integral
+        if error <= _TOLERANCE or after.n_nodes > MAX_NODES // 4:
             break
-        plan, before = finer, value
+        plan = plan.finer
+    assert found is not None, "the first plan gives a result or raises"
     rounding = 1e-15 * float(np.abs(theta).sum())
-    return KernelIntegral(value, max(error, rounding))
+    return KernelIntegral(found.log_integral, max(found.error, rounding))
 
 
-def _log_integral(model: Model, plan: Plan, theta: FloatArray) -> tuple[float, int]:
+class _OnNodes(NamedTuple):
+    """An integral on one grid and what its nodes leave in doubt."""
+
+    log_integral: float
+    error: float
+    n_nodes: int
+
+
+def _on_nodes(model: Model, plan: Plan, theta: FloatArray) -> _OnNodes:
     nodes = plan.nodes()
-    return log_sum(model.log_kernel(nodes.X, theta) + nodes.log_weights), len(nodes.X)
+    log_integral = log_sum(model.log_kernel(nodes.X, theta) + nodes.log_weights)
+    doubts = nodes.doubts
+    error = 0.0
+    if len(doubts.X):
+        # Density relative to the integral; far outside the region it may be large, but there nothing is in doubt.
+        density = np.exp(np.minimum(model.log_kernel(doubts.X, theta) - log_integral, 700.0))
+        bias, blind = float(density @ doubts.bias), float(density @ doubts.blind)
+        error = abs(bias) + _SPREADS * float(np.linalg.norm(density * doubts.spread)) + blind
+    return _OnNodes(log_integral, error, len(nodes.X))
 
 
 def _integrate_by_draws(model: Model, region: Region, theta: FloatArray) -> KernelIntegral:

@@ -17,6 +17,7 @@ from tmsm.errors import CrossingError, InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region
 from tmsm.regions.geojson import geojson_polygons, geometry_polygons, groups_to_geojson, polygons_to_rings
+from tmsm.regions.landmarks import Landmarks, ring_landmarks
 from tmsm.regions.outlines import (
     EARTH_RADIUS_KM,
     check_ring,
@@ -184,6 +185,10 @@ class SphericalPolygon(Region):
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
         return self._short_tree.query_projected(X, axis)
+
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        return ring_landmarks(self.rings)
 
     @property
     def border_curves(self) -> list[FloatArray] | None:
