@@ -30,6 +30,8 @@ __all__ = ["Chart", "CubeChart", "Doubts", "PlaneChart", "Prune", "TreeNodes", "
 _ORDERS = (5, 4, 3, 2)
 # How often a cell that one cut does not describe is divided before it is sampled.
 _TRIES = 3
+# How far beyond a seam to look, as a share of the cell.
+_SEAM = 1e-6
 # No cell is divided more often: its points would differ by rounding only.
 _DEEPEST = 44
 # The bend of the border is looked at in so many cells of a size at most; they stand for the others.
@@ -199,7 +201,7 @@ def tree_nodes(
 ) -> TreeNodes:
     """Nodes of a grid whose cells are divided ``depth`` times inside and ``leaf_depth`` times on the border.
 
-    Cells on the border of small parts are divided until their sides are 2^(1 + depth − leaf_depth) of the part's size.
+    Cells on the border of small parts are divided until their sides are 2^(2 + depth − leaf_depth) of the part's size.
     More nodes than ``limit`` are an error.
     """
     nodes: list[tuple[FloatArray, FloatArray]] = []
@@ -213,7 +215,7 @@ def tree_nodes(
         np.full(chart.faces, _TRIES),
     )
     inside = border.where(np.zeros(chart.faces, dtype=bool))
-    landmarks, share = region.landmarks, 2.0 ** (leaf_depth - depth - 1)
+    landmarks, share = region.landmarks, 2.0 ** (leaf_depth - depth - 2)
     top, n_inside, n_nodes, level = -np.inf, 0, 0, 0
     while level <= leaf_depth or len(border):
         X = chart.points(border.face, border.u, border.v)
@@ -292,8 +294,9 @@ def _gauss(chart: Chart, cells: _Cells, order: int) -> tuple[FloatArray, FloatAr
 class _Cut:
     """The smallest cells on the border, each cut along the border's tangent at the point nearest to its centre.
 
-    A cut is sound where the centroids of both parts lie on the sides that it says.  Elsewhere (corners, seams,
-    thin parts, bare border points) the cell is divided once more or sampled.
+    A cut is sound where the centroids of both parts lie on the sides that it says.  Where both lie on one side, and so
+    does what is just beyond the nearest point, parts of the region touch along a seam, which is no border.
+    Elsewhere (corners, thin parts, bare border points) the cell is divided once more or sampled.
     """
 
     def __init__(
@@ -308,10 +311,21 @@ class _Cut:
         self.full, self.kept = rest <= tiny, self.area > tiny
         with np.errstate(divide="ignore", invalid="ignore"):
             other = [(whole * c - self.area * part) / rest for c, part in ((cells.u, self.u), (cells.v, self.v))]
-        self.sound = self._is_inside(self.u, self.v, self.kept) == self.kept
-        self.sound &= ~self._is_inside(other[0], other[1], ~self.full)
+        inner = self._is_inside(self.u, self.v, self.kept)
+        outer = self._is_inside(other[0], other[1], ~self.full)
+        self.sound = (inner == self.kept) & ~outer
+        self.seam = np.zeros(len(cells), dtype=bool)
         if region.distance_slack > 0.0:
             self.sound[:] = False
+            return
+        maybe = np.flatnonzero(self.kept & ~self.full & (inner == outer) & (inner == (d > 0.0)))
+        if maybe.size:
+            step = _SEAM * chart.radius(cells.half) * np.where(inner[maybe], -1.0, 1.0)
+            beyond = self.foot[maybe] + step[:, None] * inward[maybe]
+            self.seam[maybe] = (region.signed_distance(beyond)[0] > 0.0) == inner[maybe]
+        self.sound |= self.seam
+        self.full |= self.seam & inner
+        self.kept &= ~self.seam | inner
 
     def _is_inside(self, u: FloatArray, v: FloatArray, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         out = np.zeros(len(u), dtype=bool)
@@ -326,7 +340,7 @@ class _Cut:
         chart, cells = self.chart, self.cells
         simple = self.sound & self.kept & ~self.full
         nodes = [_gauss(chart, cells.where(self.sound & self.full), max(order, 2))]
-        doubts = [self._bends(np.flatnonzero(simple))]
+        doubts = [self._bends(np.flatnonzero(simple)), self._hidden_in(cells.where(self.seam))]
         # Four nodes at √2 standard deviations along the principal axes have the mean and the covariance of the part.
         offsets = np.zeros((1, 2, len(cells))) if order == 1 else np.concatenate([self.spread, -self.spread])
         for offset in offsets:
@@ -360,6 +374,12 @@ class _Cut:
         spread = 0.5 * length * np.maximum(np.abs(d1), np.abs(d2))
         points = self.chart.points(face, self.u[rows], self.v[rows])
         return Doubts(points, bias * count, spread * np.sqrt(count), np.zeros(len(rows)))
+
+    def _hidden_in(self, seams: _Cells) -> Doubts:
+        """A strait narrower than the step across a seam would not be seen."""
+        area = _SEAM * (2.0 * seams.half) ** 2 * self.chart.density(seams.u, seams.v)
+        nothing = np.zeros(len(seams))
+        return Doubts(self.chart.points(seams.face, seams.u, seams.v), nothing, nothing, area)
 
     def _unseen(self, cells: _Cells, share: FloatArray, side: int) -> Doubts:
         """Sampled cells: in mixed ones the samples err at random, in others something thin may be hidden."""

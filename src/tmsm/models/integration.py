@@ -26,7 +26,9 @@ _FINEST_SHARED, _FINEST_SHARED_IN_WINDOW = 5, 6
 _LEAF = 3
 _PRUNED_LEAF = 1
 _MAX_LEAF = 10
-_TOLERANCE = 1e-6
+# Grids are refined until one step changes the result by less than the first, and the nodes leave less than the
+# second in doubt.
+_TOLERANCE, _DOUBT_TOLERANCE = 1e-6, 1e-5
 # Independent doubts along the border add up to so many times the root of their squares at most.
 _SPREADS = 3.0
 _DRAWS = 2**18
@@ -130,9 +132,10 @@ def integrate_kernel(model: Model, region: Region, theta: FloatArray) -> KernelI
             if found is None:
                 raise
             break  # the result so far stands, with its error
-        error = max(abs(after.log_integral - before), after.error)
-        found, before = KernelIntegral(after.log_integral, error), after.log_integral
-        if error <= _TOLERANCE or after.n_nodes > MAX_NODES // 4:
+        change = abs(after.log_integral - before)
+        found, before = KernelIntegral(after.log_integral, max(change, after.error)), after.log_integral
+        enough = change <= _TOLERANCE and after.error <= _DOUBT_TOLERANCE
+        if enough or after.n_nodes > MAX_NODES // 4:
             break
         plan = plan.finer
     assert found is not None, "the first plan gives a result or raises"

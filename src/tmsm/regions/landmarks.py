@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from tmsm.arrays import BoolArray, FloatArray
+from tmsm.arrays import BoolArray, FloatArray, row_norms
 
 __all__ = ["Landmarks", "pieces", "ring_landmarks"]
 
-# Up to so many balls are compared with every row; more are sorted into a tree first.
+# Up to so many balls are compared with every row; for more the rows are sorted into a tree.
 _FEW = 16
 # A part longer than so many of its widths is held by several balls in a row, so that they hold little else.
 _LONG, _MOST_PIECES = 4.0, 4096
@@ -62,50 +60,21 @@ class Landmarks:
 
     def touched(self, X: FloatArray, reach: float, below: float) -> BoolArray:
         """Whether a part of a size below ``below`` may come within ``reach`` of each row of X, shape (n,)."""
+        mine = self.sizes < below
+        # The straight line is never longer than the path along the manifold.
+        centers, radii = self.centers[mine], self.radii[mine] + reach
+        if np.isinf(radii).any():
+            return np.ones(len(X), dtype=bool)
         out = np.zeros(len(X), dtype=bool)
-        for group in self._groups:
-            if group.smallest < below:
-                rows = np.flatnonzero(~out)
-                if rows.size == 0:
-                    break
-                # The straight line is never longer than the path along the manifold.
-                out[rows] = group.distance(X[rows]) <= reach + group.radius
+        if len(centers) <= _FEW:
+            for center, radius in zip(centers, radii, strict=True):
+                out |= row_norms(X - center) <= radius
+        elif len(X):
+            from scipy.spatial import KDTree
+
+            near = KDTree(X).query_ball_point(centers, radii)
+            out[np.concatenate([np.asarray(rows, dtype=np.intp) for rows in near])] = True
         return out
-
-    @cached_property
-    def _groups(self) -> list[_Group]:
-        """Balls of like radius and size; the largest radius and the smallest size stand for all of a group."""
-        with np.errstate(divide="ignore"):
-            keys = np.column_stack([np.log2(self.radii), np.log2(self.sizes)])
-        keys = np.floor(np.clip(keys, -1e3, 1e3)).astype(np.int64)
-        kinds, kind = np.unique(keys, axis=0, return_inverse=True)
-        groups = []
-        for k in range(len(kinds)):
-            mine = kind.ravel() == k
-            groups.append(_Group(self.centers[mine], float(self.radii[mine].max()), float(self.sizes[mine].min())))
-        return groups
-
-
-@dataclass(frozen=True)
-class _Group:
-    centers: FloatArray
-    radius: float
-    smallest: float
-
-    @cached_property
-    def _tree(self) -> Any:
-        from scipy.spatial import KDTree
-
-        return KDTree(self.centers)
-
-    def distance(self, X: FloatArray) -> FloatArray:
-        """Straight-line distance of rows to the nearest centre, shape (n,)."""
-        if len(self.centers) > _FEW:
-            return np.asarray(self._tree.query(X)[0])
-        squared = np.full(len(X), np.inf)
-        for center in self.centers:
-            np.minimum(squared, ((X - center) ** 2).sum(axis=1), out=squared)
-        return np.sqrt(squared)
 
 
 def pieces(length: float, width: float) -> int:
