@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from tmsm.arrays import FloatArray, row_norms, safe_divide
+from tmsm.arrays import FloatArray, row_dots, row_norms, safe_divide
 from tmsm.errors import TooManyNodesError
 from tmsm.regions.base import Region
 
@@ -30,12 +30,14 @@ __all__ = ["Chart", "CubeChart", "Doubts", "PlaneChart", "Prune", "TreeNodes", "
 _ORDERS = (5, 4, 3, 2)
 # How often a cell that one cut does not describe is divided before it is sampled.
 _TRIES = 3
+# Where neighbours see borders that are so many radii of a cell apart, the border has a corner.
+_CORNER = 0.25
 # How far beyond a seam to look, as a share of the cell.
 _SEAM = 1e-6
 # No cell is divided more often: its points would differ by rounding only.
 _DEEPEST = 44
-# The bend of the border is looked at in so many cells of a size at most; they stand for the others.
-_BENDS = 4096
+# So many cells of a size in which the border bends most are looked at closely; of the others as many stand for all.
+_BENDS = 2048
 
 # Points (n, D) of the surface and a radius ↦ value at the points, and a bound of it within the radius.
 Prune = Callable[[FloatArray, float], tuple[FloatArray, FloatArray]]
@@ -66,6 +68,10 @@ class Chart(ABC):
     def line(self, face: NDArray[np.intp], X: FloatArray, d: FloatArray, inward: FloatArray) -> FloatArray:
         """(a, b, c), shape (n, 3): a + bu + cv > 0 is inside the border's tangent nearest to X."""
 
+    @abstractmethod
+    def tangent(self, X: FloatArray, d: FloatArray, inward: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+        """The border's tangent nearest to X as (n, c): close to it n·y + c is the signed distance of a point y."""
+
 
 @final
 class CubeChart(Chart):
@@ -94,10 +100,12 @@ class CubeChart(Chart):
         return float(np.sqrt(2.0) * half)
 
     def line(self, face: NDArray[np.intp], X: FloatArray, d: FloatArray, inward: FloatArray) -> FloatArray:
-        # At the nearest point q = cos d x − sin d ν the inward normal is cos d ν + sin d x.
-        normal = np.cos(d)[:, None] * inward + np.sin(d)[:, None] * X
-        line: FloatArray = np.einsum("nd,nkd->nk", normal, self._frames[face])
+        line: FloatArray = np.einsum("nd,nkd->nk", self.tangent(X, d, inward)[0], self._frames[face])
         return line
+
+    def tangent(self, X: FloatArray, d: FloatArray, inward: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+        # At the nearest point q = cos d x − sin d ν the inward normal is cos d ν + sin d x.
+        return np.cos(d)[:, None] * inward + np.sin(d)[:, None] * X, 0.0
 
 
 @final
@@ -123,6 +131,9 @@ class PlaneChart(Chart):
         nearest = X - d[:, None] * inward
         offset = np.einsum("nd,nd->n", inward, self.lower - nearest)
         return np.column_stack([offset, inward * (self.upper - self.lower)])
+
+    def tangent(self, X: FloatArray, d: FloatArray, inward: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+        return inward, d - row_dots(inward, X)
 
 
 @dataclass(frozen=True)
@@ -249,8 +260,9 @@ def tree_nodes(
             if level - depth >= len(_ORDERS):
                 order = 1  # cells so small that their parts need one node only
             cut = _Cut(region, chart, border.where(ready), X[ready], d[ready], inward[ready])
+            bend = _disagreement(chart, X, d, inward)[ready]
             again = ~cut.sound & (cut.cells.tries > 0) & (region.distance_slack == 0.0) & (level < _DEEPEST)
-            found, open_ = cut.nodes(order, again)
+            found, open_ = cut.nodes(order, again, bend)
             nodes += found
             doubts += open_
             n_nodes += sum(len(weights) for _, weights in found)
@@ -261,6 +273,17 @@ def tree_nodes(
         level += 1
     X, weights = (np.concatenate(parts) for parts in zip(*nodes, strict=True))
     return TreeNodes(X, weights, n_inside, Doubts.joined(doubts, X.shape[1]))
+
+
+def _disagreement(chart: Chart, X: FloatArray, d: FloatArray, inward: FloatArray) -> FloatArray:
+    """How far the border that one cell sees is from that of the three others of its four, shape (n,)."""
+    normal, offset = chart.tangent(X, d, inward)
+    largest = np.zeros(len(d))
+    place = np.arange(len(d))
+    for other in (1, 2, 3):
+        neighbour = place ^ other  # cells that were divided together lie next to each other
+        np.maximum(largest, np.abs(row_dots(normal, X[neighbour]) + offset - d[neighbour]), out=largest)
+    return largest
 
 
 def _too_many(region: Region, limit: int) -> str:
@@ -334,13 +357,20 @@ class _Cut:
         return out
 
     def nodes(
-        self, order: int, left: NDArray[np.bool_]
+        self, order: int, left: NDArray[np.bool_], bend: FloatArray
     ) -> tuple[list[tuple[FloatArray, FloatArray]], list[Doubts]]:
-        """The part inside each cell, as one node at its centroid or four about it; but for cells that are left."""
+        """The part inside each cell, as one node at its centroid or four about it; but for cells that are left.
+
+        ``bend`` tells in which cells the border is least straight, shape (n,).
+        """
         chart, cells = self.chart, self.cells
         simple = self.sound & self.kept & ~self.full
         nodes = [_gauss(chart, cells.where(self.sound & self.full), max(order, 2))]
-        doubts = [self._bends(np.flatnonzero(simple)), self._hidden_in(cells.where(self.seam))]
+        doubts = [
+            *self._doubtful(np.flatnonzero(simple), bend),
+            self._clipped(cells.where(self.sound & (bend > _CORNER * chart.radius(cells.half)))),
+            self._hidden_in(cells.where(self.seam)),
+        ]
         # Four nodes at √2 standard deviations along the principal axes have the mean and the covariance of the part.
         offsets = np.zeros((1, 2, len(cells))) if order == 1 else np.concatenate([self.spread, -self.spread])
         for offset in offsets:
@@ -359,10 +389,19 @@ class _Cut:
             doubts.append(self._unseen(unsound, within.reshape(len(unsound), -1).mean(axis=1), side))
         return nodes, doubts
 
-    def _bends(self, rows: NDArray[np.intp]) -> Doubts:
-        """How far the border is from the ends of its tangent: d there grows to k s²/2 and leaves out k s³/6."""
-        step = max(1, -(-len(rows) // _BENDS))
-        rows, count = rows[::step], len(rows) / max(1, len(rows[::step]))
+    def _doubtful(self, rows: NDArray[np.intp], bend: FloatArray) -> list[Doubts]:
+        if len(rows) <= 2 * _BENDS:
+            return [self._bends(rows, 1.0)]
+        order = np.argpartition(bend[rows], len(rows) - _BENDS)
+        most, others = rows[order[-_BENDS:]], np.sort(rows[order[:-_BENDS]])
+        sample = others[:: -(-len(others) // _BENDS)]
+        return [self._bends(most, 1.0), self._bends(sample, len(others) / len(sample))]
+
+    def _bends(self, rows: NDArray[np.intp], count: float) -> Doubts:
+        """How far the border is from the ends of its tangent: d there grows to k s²/2 and leaves out k s³/6.
+
+        Each row stands for ``count`` cells.
+        """
         face, foot = self.cells.face[rows], self.foot[rows]
         first, second = (self.chart.points(face, *end[rows].T) for end in self.ends)
         d1, d2 = (self.region.signed_distance(end)[0] for end in (first, second))
@@ -374,6 +413,12 @@ class _Cut:
         spread = 0.5 * length * np.maximum(np.abs(d1), np.abs(d2))
         points = self.chart.points(face, self.u[rows], self.v[rows])
         return Doubts(points, bias * count, spread * np.sqrt(count), np.zeros(len(rows)))
+
+    def _clipped(self, corners: _Cells) -> Doubts:
+        """Near a corner of the border its other side may cut off a corner of the cell: (√2 − 1)²/4 of it at most."""
+        area = 0.05 * (2.0 * corners.half) ** 2 * self.chart.density(corners.u, corners.v)
+        nothing = np.zeros(len(corners))
+        return Doubts(self.chart.points(corners.face, corners.u, corners.v), nothing, area, nothing)
 
     def _hidden_in(self, seams: _Cells) -> Doubts:
         """A strait narrower than the step across a seam would not be seen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -148,7 +148,10 @@ def _curve_nodes(region: Region, grid: Grid) -> TreeNodes:
         half = 0.5 * np.diff(pieces)
         nodes.append((0.5 * (pieces[1:] + pieces[:-1])[:, None] + half[:, None] * x).ravel())
         weights.append((half[:, None] * w).ravel())
-    return _without_doubt(points(np.concatenate(nodes)), np.concatenate(weights))
+    found = _without_doubt(points(np.concatenate(nodes)), np.concatenate(weights))
+    # The place of an end is rounded.
+    rounding = np.full(len(ends), 8.0 * np.finfo(float).eps * max(abs(low), abs(high)))
+    return replace(found, doubts=Doubts(points(ends), 0.0 * rounding, 0.0 * rounding, rounding))
 
 
 def _interval_ends(
