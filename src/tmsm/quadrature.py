@@ -58,11 +58,6 @@ class Grid:
     leaf: int
     window: Window | None = None
 
-    @property
-    def finer(self) -> Grid:
-        """One step finer next to the border."""
-        return Grid(self.cell, self.leaf + 1, self.window)
-
 
 # Regions are values: equal ones share their nodes, and what is not used any more is dropped with them.
 _CACHE: WeakKeyDictionary[Region, dict[Hashable, Nodes]] = WeakKeyDictionary()

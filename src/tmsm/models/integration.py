@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -66,7 +66,26 @@ class Plan:
         """One step finer next to the border; None at the finest."""
         if self.grid.leaf >= _MAX_LEAF:
             return None
-        return Plan(self.region, self.grid.finer, self.prune)
+        return self._with_leaf(self.grid.leaf + 1)
+
+    @property
+    def coarser(self) -> Plan:
+        """One step coarser next to the border."""
+        return self._with_leaf(self.grid.leaf - 1)
+
+    @property
+    def affordable(self) -> Plan:
+        """This plan, or the finest coarser one that has not too many nodes."""
+        try:
+            self.nodes()
+        except TooManyNodesError:
+            if self.grid.leaf <= 1:
+                raise
+            return self.coarser.affordable
+        return self
+
+    def _with_leaf(self, leaf: int) -> Plan:
+        return Plan(self.region, replace(self.grid, leaf=leaf), self.prune)
 
 
 def log_sum(exponents: FloatArray) -> float:
@@ -121,16 +140,14 @@ def integrate_kernel(model: Model, region: Region, theta: FloatArray) -> KernelI
     """
     if not has_nodes(region):
         return _integrate_by_draws(model, region, theta)
-    plan = plan_nodes(model, region, theta)
-    coarse = Plan(region, Grid(plan.grid.cell, plan.grid.leaf - 1, plan.grid.window), plan.prune)
-    before = _on_nodes(model, coarse, theta).log_integral
+    plan: Plan | None = plan_nodes(model, region, theta).affordable
+    assert plan is not None
+    before = _on_nodes(model, plan.coarser, theta).log_integral
     found = None
     while plan is not None:
         try:
             after = _on_nodes(model, plan, theta)
         except TooManyNodesError:
-            if found is None:
-                raise
             break  # the result so far stands, with its error
         change = abs(after.log_integral - before)
         found, before = KernelIntegral(after.log_integral, max(change, after.error)), after.log_integral
