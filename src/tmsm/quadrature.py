@@ -149,9 +149,7 @@ def _curve_nodes(region: Region, grid: Grid) -> TreeNodes:
     return replace(found, doubts=Doubts(points(ends), 0.0 * rounding, 0.0 * rounding, rounding))
 
 
-def _interval_ends(
-    region: Region, points: Callable[[FloatArray], FloatArray], low: float, high: float
-) -> FloatArray:
+def _interval_ends(region: Region, points: Callable[[FloatArray], FloatArray], low: float, high: float) -> FloatArray:
     """Starts and ends, in turn, of the intervals of a curve inside the region, shape (2k,).
 
     The distance to the border shows which pieces of the curve have none; the others are halved, so that
