@@ -288,9 +288,7 @@ def _disagreement(chart: Chart, X: FloatArray, d: FloatArray, inward: FloatArray
 
 def _too_many(region: Region, limit: int) -> str:
     parts = len(region.landmarks)
-    many = (
-        f" The region has {parts:,} parts; merge or drop the smallest, or simplify its border." if parts > 500 else ""
-    )
+    many = f" The region has {parts:,} parts: merge or drop the smallest." if parts > 500 else ""
     return (
         f"More than {limit:,} nodes would be needed: the density is too concentrated, or has its mass too "
         f"thinly along the border, or the border is too detailed for quadrature.{many} ScoreMatching needs none."

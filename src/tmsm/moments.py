@@ -45,7 +45,7 @@ LogExposure = Callable[[FloatArray], tuple[ArrayLike, ArrayLike]]
 # The second moments of (A_i, b_i) have about p⁴/4 entries: 53,000 at p = 20, 5 million at p = 65.
 MAX_FEATURE_STATISTICS = 20
 
-# A known exposure is tried at so many rows; where more than this share disagree, its gradient is not that of its values.
+# A known exposure is tried at so many rows, of which no larger share may disagree.
 _TRIED_ROWS, _TOLERATED_SHARE = 32, 0.1
 # Two derivatives disagree if they differ by this share of the larger, and by this much over the extent of the rows.
 _CLEAR_SHARE, _CLEAR_CHANGE = 0.05, 1e-3
@@ -347,7 +347,7 @@ def check_exposure(log_exposure: LogExposure, manifold: Manifold, sample: FloatA
     X = sample[:: -(-len(sample) // _TRIED_ROWS)]
     try:
         value, gradient = (np.asarray(part, dtype=np.float64) for part in log_exposure(X))
-    except Exception:  # noqa: BLE001  `exposure_terms` says what is wrong with it
+    except Exception:  # `exposure_terms` says what is wrong with it
         return
     if value.shape != (len(X),) or gradient.shape != X.shape:
         return
@@ -366,7 +366,7 @@ def check_exposure(log_exposure: LogExposure, manifold: Manifold, sample: FloatA
             Y = manifold.exponential(X, step * V)
             try:
                 there = np.asarray(log_exposure(Y)[0], dtype=np.float64)
-            except Exception:  # noqa: BLE001  not defined beyond the region
+            except Exception:  # not defined beyond the region
                 return
             with np.errstate(invalid="ignore"):
                 seen.append((there - value) / step)

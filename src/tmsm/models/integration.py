@@ -35,7 +35,10 @@ _DRAWS = 2**18
 
 
 class LogMass(NamedTuple):
-    """Logarithm of a region's probability and an estimate of its error."""
+    """Logarithm of a region's probability and its error.
+
+    Up to dimension two the error is a bound in practice; above, by draws, it is a standard error.
+    """
 
     value: float
     error: float
@@ -75,7 +78,7 @@ class Plan:
 
     @property
     def affordable(self) -> Plan:
-        """This plan, or the finest coarser one that has not too many nodes."""
+        """The plan itself, or the finest coarser one that has not too many nodes."""
         try:
             self.nodes()
         except TooManyNodesError:

@@ -111,7 +111,7 @@ def ring_landmarks(rings: Sequence[FloatArray]) -> Landmarks:
     if thin.size == 0:
         return found
     thick = np.setdiff1d(np.arange(len(rings)), thin)
-    rows = [_along(rings[k], max(float(width[k]), 1e-12)) for k in thin]
+    rows = [_along(rings[k], max(float(width[k]), 1e-12)) for k in thin.tolist()]
     return Landmarks.joined([Landmarks(found.centers[thick], found.radii[thick], found.sizes[thick]), *rows])
 
 
