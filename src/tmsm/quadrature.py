@@ -17,8 +17,8 @@ from tmsm.regions.spherical import Cap
 __all__ = ["MAX_NODES", "Grid", "Nodes", "Window", "build_nodes", "has_nodes"]
 
 MAX_NODES = 1_500_000
-# So many grids are kept for one region: a few levels of a few densities.
-_KEPT = 12
+# So many grids, and nodes in all, are kept for one region: a few levels of a few densities.
+_KEPT, _KEPT_NODES = 12, 3 * MAX_NODES
 # A curve is cut into so many pieces, each of which is halved so often where the border may be.
 _PIECES, _HALVINGS = 4096, 20
 
@@ -74,9 +74,9 @@ def build_nodes(region: Region, grid: Grid, prune: Prune | None = None) -> Nodes
         return _build(region, grid, prune)
     known = _CACHE.setdefault(region, {})
     if grid not in known:
-        while len(known) >= _KEPT:
-            known.pop(next(iter(known)))  # the oldest
         known[grid] = _build(region, grid, None)
+        while len(known) > 1 and (len(known) > _KEPT or sum(len(nodes.X) for nodes in known.values()) > _KEPT_NODES):
+            known.pop(next(iter(known)))  # the oldest
     return known[grid]
 
 
