@@ -3,7 +3,11 @@
 Cells live in charts in which the border is nearly straight: the six faces of a cube under central
 projection, where great circles are straight lines, and a window of the plane.  A cell that the distance
 to the border shows to be inside gets a Gauss rule.  One that the border may cross is divided, and at
-the smallest size cut along the tangent of the border at its nearest point.
+the smallest size cut along the tangent of the border at its nearest point.  Where the region has parts that
+are smaller than that, cells are divided further, and so are cells in which one cut does not tell the whole story.
+
+What the cuts leave open is kept with the nodes: the border's distance from the ends of a cut shows how far it
+bends away, and cells that are only sampled count with a share of their area.
 """
 
 from __future__ import annotations
@@ -16,15 +20,24 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from tmsm.arrays import FloatArray
-from tmsm.errors import EstimationError
+from tmsm.arrays import FloatArray, row_dots, row_norms, safe_divide
+from tmsm.errors import TooManyNodesError
 from tmsm.regions.base import Region
 
-__all__ = ["Chart", "CubeChart", "PlaneChart", "Prune", "tree_nodes"]
+__all__ = ["Chart", "CubeChart", "Doubts", "PlaneChart", "Prune", "TreeNodes", "tree_nodes"]
 
 # Points along one side of a cell that is inside: fewer in the smaller ones next to the border.
 _ORDERS = (5, 4, 3, 2)
-_SUBCELLS = 8
+# How often a cell that one cut does not describe is divided before it is sampled.
+_TRIES = 3
+# Where neighbours see borders that are so many radii of a cell apart, the border has a corner.
+_CORNER = 0.25
+# How far beyond a seam to look, as a share of the cell.
+_SEAM = 1e-6
+# No cell is divided more often: its points would differ by rounding only.
+_DEEPEST = 44
+# So many cells of a size in which the border bends most are looked at closely; of the others as many stand for all.
+_BENDS = 2048
 
 # Points (n, D) of the surface and a radius ↦ value at the points, and a bound of it within the radius.
 Prune = Callable[[FloatArray, float], tuple[FloatArray, FloatArray]]
@@ -55,6 +68,10 @@ class Chart(ABC):
     def line(self, face: NDArray[np.intp], X: FloatArray, d: FloatArray, inward: FloatArray) -> FloatArray:
         """(a, b, c), shape (n, 3): a + bu + cv > 0 is inside the border's tangent nearest to X."""
 
+    @abstractmethod
+    def tangent(self, X: FloatArray, d: FloatArray, inward: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+        """The border's tangent nearest to X as (n, c): close to it n·y + c is the signed distance of a point y."""
+
 
 @final
 class CubeChart(Chart):
@@ -83,10 +100,12 @@ class CubeChart(Chart):
         return float(np.sqrt(2.0) * half)
 
     def line(self, face: NDArray[np.intp], X: FloatArray, d: FloatArray, inward: FloatArray) -> FloatArray:
-        # At the nearest point q = cos d x − sin d ν the inward normal is cos d ν + sin d x.
-        normal = np.cos(d)[:, None] * inward + np.sin(d)[:, None] * X
-        line: FloatArray = np.einsum("nd,nkd->nk", normal, self._frames[face])
+        line: FloatArray = np.einsum("nd,nkd->nk", self.tangent(X, d, inward)[0], self._frames[face])
         return line
+
+    def tangent(self, X: FloatArray, d: FloatArray, inward: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+        # At the nearest point q = cos d x − sin d ν the inward normal is cos d ν + sin d x.
+        return np.cos(d)[:, None] * inward + np.sin(d)[:, None] * X, 0.0
 
 
 @final
@@ -113,21 +132,54 @@ class PlaneChart(Chart):
         offset = np.einsum("nd,nd->n", inward, self.lower - nearest)
         return np.column_stack([offset, inward * (self.upper - self.lower)])
 
+    def tangent(self, X: FloatArray, d: FloatArray, inward: FloatArray) -> tuple[FloatArray, FloatArray | float]:
+        return inward, d - row_dots(inward, X)
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """Areas that the cuts may have wrong, at points of the border's cells.
+
+    Attributes
+    ----------
+    X
+        Where, shape (k, D).
+    bias
+        By how much the inside is larger than counted, as the border's bend suggests, shape (k,).
+    spread
+        How far off this may be, independently in each place, shape (k,).
+    blind
+        Area in which parts thinner than the samples may be hidden, all alike, shape (k,).
+    """
+
+    X: FloatArray
+    bias: FloatArray
+    spread: FloatArray
+    blind: FloatArray
+
+    @staticmethod
+    def joined(parts: list[Doubts], D: int) -> Doubts:
+        """All of them."""
+        none = Doubts(np.empty((0, D)), np.empty(0), np.empty(0), np.empty(0))
+        fields = zip(*((p.X, p.bias, p.spread, p.blind) for p in [none, *parts]), strict=True)
+        return Doubts(*(np.concatenate(field) for field in fields))
+
 
 @dataclass(frozen=True)
 class _Cells:
-    """Squares of one size: face, centre (u, v) and half a side."""
+    """Squares of one size: face, centre (u, v), half a side, and how often each may still be divided for its cut."""
 
     face: NDArray[np.intp]
     u: FloatArray
     v: FloatArray
     half: float
+    tries: NDArray[np.intp]
 
     def __len__(self) -> int:
         return len(self.u)
 
     def where(self, mask: NDArray[np.bool_]) -> _Cells:
-        return _Cells(self.face[mask], self.u[mask], self.v[mask], self.half)
+        return _Cells(self.face[mask], self.u[mask], self.v[mask], self.half, self.tries[mask])
 
     def divided(self, parts: int) -> _Cells:
         """Each cell in parts × parts, those of one cell next to each other."""
@@ -138,54 +190,109 @@ class _Cells:
         """The grid of offsets du × dv round every centre."""
         a, b = (grid.ravel() for grid in np.meshgrid(du, dv, indexing="ij"))
         u, v = self.u[:, None] + a, self.v[:, None] + b
-        return _Cells(np.repeat(self.face, a.size), u.ravel(), v.ravel(), half)
+        return _Cells(np.repeat(self.face, a.size), u.ravel(), v.ravel(), half, np.repeat(self.tries, a.size))
+
+    def retried(self) -> _Cells:
+        """The same cells with one try less."""
+        return _Cells(self.face, self.u, self.v, self.half, self.tries - 1)
+
+
+@dataclass(frozen=True)
+class TreeNodes:
+    """Nodes (m, D) inside a region, their weights (m,), how many cells lay inside as a whole, and what is in doubt."""
+
+    X: FloatArray
+    weights: FloatArray
+    n_inside: int
+    doubts: Doubts
 
 
 def tree_nodes(
     region: Region, chart: Chart, depth: int, leaf_depth: int, prune: Prune | None = None, limit: int = 1_500_000
-) -> tuple[FloatArray, FloatArray, int]:
-    """Nodes (m, D) inside the region, their weights (m,), and how many cells were inside as a whole.
+) -> TreeNodes:
+    """Nodes of a grid whose cells are divided ``depth`` times inside and ``leaf_depth`` times on the border.
 
-    Cells inside are divided ``depth`` times, those on the border ``leaf_depth`` times.  More nodes than
-    ``limit`` are an error.
+    Cells on the border of small parts are divided until their sides are 2^(2 + depth − leaf_depth) of the part's size.
+    More nodes than ``limit`` are an error.
     """
     nodes: list[tuple[FloatArray, FloatArray]] = []
+    doubts: list[Doubts] = []
     middle = chart.low + 0.5 * chart.side
     border = _Cells(
-        np.arange(chart.faces), np.full(chart.faces, middle), np.full(chart.faces, middle), 0.5 * chart.side
+        np.arange(chart.faces),
+        np.full(chart.faces, middle),
+        np.full(chart.faces, middle),
+        0.5 * chart.side,
+        np.full(chart.faces, _TRIES),
     )
     inside = border.where(np.zeros(chart.faces, dtype=bool))
-    top, n_inside = -np.inf, 0
-    for level in range(leaf_depth + 1):
+    landmarks, share = region.landmarks, 2.0 ** (leaf_depth - depth - 2)
+    top, n_inside, n_nodes, level = -np.inf, 0, 0, 0
+    while level <= leaf_depth or len(border):
         X = chart.points(border.face, border.u, border.v)
         d, inward = region.signed_distance(X)
-        reach = chart.radius(border.half) + region.distance_slack
+        radius = chart.radius(border.half)
+        reach = radius + region.distance_slack
         crossed = np.abs(d) < reach
         inside = _joined(inside, border.where(d >= reach))
         if prune is not None:
-            values, bounds = prune(X, chart.radius(border.half))
-            inner, inner_bounds = prune(chart.points(inside.face, inside.u, inside.v), chart.radius(inside.half))
+            values, bounds = prune(X, radius)
+            inner, inner_bounds = prune(chart.points(inside.face, inside.u, inside.v), radius)
             top = max(top, np.max(values[d > 0.0], initial=-np.inf), np.max(inner, initial=-np.inf))
             crossed &= bounds >= top - _NEGLIGIBLE
             inside = inside.where(inner_bounds >= top - _NEGLIGIBLE)
-        if _ORDERS[0] ** 2 * len(inside) + len(border) > limit:
-            raise EstimationError(
-                f"More than {limit:,} nodes would be needed: the density is too concentrated, or has its mass too "
-                "thinly along the border, or the border is too detailed for quadrature. ScoreMatching needs none."
-            )
+        order = _ORDERS[min(max(level - depth, 0), len(_ORDERS) - 1)]
+        if n_nodes + order**2 * len(inside) + len(border) > limit:
+            raise TooManyNodesError(_too_many(region, limit))
         if level >= depth:
             n_inside += len(inside)
-            order = _ORDERS[min(level - depth, len(_ORDERS) - 1)]
             nodes.append(_gauss(chart, inside, order))
+            n_nodes += len(nodes[-1][1])
             inside = inside.where(np.zeros(len(inside), dtype=bool))
-        if level == leaf_depth:
+        if level >= leaf_depth:
+            # A cell that is being divided for its cut is small enough for its part already.
+            small = border.tries == _TRIES
+            if level < _DEEPEST and len(landmarks):
+                small[small] = landmarks.touched(X[small], radius, np.sqrt(2.0) * radius * share)
+            else:
+                small[:] = False
+            ready = crossed & ~small
             if level - depth >= len(_ORDERS):
                 order = 1  # cells so small that their parts need one node only
-            nodes += _cut(region, chart, border.where(crossed), X[crossed], d[crossed], inward[crossed], order)
+            cut = _Cut(region, chart, border.where(ready), X[ready], d[ready], inward[ready])
+            bend = _disagreement(chart, X, d, inward)[ready]
+            again = ~cut.sound & (cut.cells.tries > 0) & (region.distance_slack == 0.0) & (level < _DEEPEST)
+            found, open_ = cut.nodes(order, again, bend)
+            nodes += found
+            doubts += open_
+            n_nodes += sum(len(weights) for _, weights in found)
+            border = _joined(border.where(crossed & small), cut.cells.where(again).retried()).divided(2)
         else:
-            border, inside = border.where(crossed).divided(2), inside.divided(2)
+            border = border.where(crossed).divided(2)
+        inside = inside.divided(2)
+        level += 1
     X, weights = (np.concatenate(parts) for parts in zip(*nodes, strict=True))
-    return X, weights, n_inside
+    return TreeNodes(X, weights, n_inside, Doubts.joined(doubts, X.shape[1]))
+
+
+def _disagreement(chart: Chart, X: FloatArray, d: FloatArray, inward: FloatArray) -> FloatArray:
+    """How far the border that one cell sees is from that of the three others of its four, shape (n,)."""
+    normal, offset = chart.tangent(X, d, inward)
+    largest = np.zeros(len(d))
+    place = np.arange(len(d))
+    for other in (1, 2, 3):
+        neighbour = place ^ other  # cells that were divided together lie next to each other
+        np.maximum(largest, np.abs(row_dots(normal, X[neighbour]) + offset - d[neighbour]), out=largest)
+    return largest
+
+
+def _too_many(region: Region, limit: int) -> str:
+    parts = len(region.landmarks)
+    many = f" The region has {parts:,} parts: merge or drop the smallest." if parts > 500 else ""
+    return (
+        f"More than {limit:,} nodes would be needed: the density is too concentrated, or has its mass too "
+        f"thinly along the border, or the border is too detailed for quadrature.{many} ScoreMatching needs none."
+    )
 
 
 def _joined(first: _Cells, second: _Cells) -> _Cells:
@@ -196,6 +303,7 @@ def _joined(first: _Cells, second: _Cells) -> _Cells:
         np.concatenate([first.u, second.u]),
         np.concatenate([first.v, second.v]),
         first.half,
+        np.concatenate([first.tries, second.tries]),
     )
 
 
@@ -206,54 +314,133 @@ def _gauss(chart: Chart, cells: _Cells, order: int) -> tuple[FloatArray, FloatAr
     return chart.points(spread.face, spread.u, spread.v), weights
 
 
-def _cut(
-    region: Region, chart: Chart, cells: _Cells, X: FloatArray, d: FloatArray, inward: FloatArray, order: int
-) -> list[tuple[FloatArray, FloatArray]]:
-    """The smallest cells on the border: the part inside, as one node at its centroid or four about it.
+class _Cut:
+    """The smallest cells on the border, each cut along the border's tangent at the point nearest to its centre.
 
-    Where the centroids of both parts do not lie on the sides that the cut says (corners, seams, bare
-    border points), the cell is sampled instead.
+    A cut is sound where the centroids of both parts lie on the sides that it says.  Where both lie on one side, and so
+    does what is just beyond the nearest point, parts of the region touch along a seam, which is no border.
+    Elsewhere (corners, thin parts, bare border points) the cell is divided once more or sampled.
     """
-    line = chart.line(cells.face, X, d, inward)
-    area, u, v, spread = _cut_squares(cells, line)
-    whole = (2.0 * cells.half) ** 2
-    rest = whole - area
-    tiny = 1e-9 * whole
-    full = rest <= tiny
-    with np.errstate(divide="ignore", invalid="ignore"):
-        other_u, other_v = (whole * cells.u - area * u) / rest, (whole * cells.v - area * v) / rest
 
-    def is_inside(a: FloatArray, b: FloatArray, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        out = np.zeros(len(a), dtype=bool)
-        out[mask] = region.signed_distance(chart.points(cells.face[mask], a[mask], b[mask]))[0] > 0.0
+    def __init__(
+        self, region: Region, chart: Chart, cells: _Cells, X: FloatArray, d: FloatArray, inward: FloatArray
+    ) -> None:
+        self.region, self.chart, self.cells = region, chart, cells
+        self.area, self.u, self.v, self.spread, self.ends = _cut_squares(cells, chart.line(cells.face, X, d, inward))
+        self.foot = X - d[:, None] * inward
+        whole = (2.0 * cells.half) ** 2
+        rest = whole - self.area
+        tiny = 1e-9 * whole
+        self.full, self.kept = rest <= tiny, self.area > tiny
+        with np.errstate(divide="ignore", invalid="ignore"):
+            other = [(whole * c - self.area * part) / rest for c, part in ((cells.u, self.u), (cells.v, self.v))]
+        inner = self._is_inside(self.u, self.v, self.kept)
+        outer = self._is_inside(other[0], other[1], ~self.full)
+        self.sound = (inner == self.kept) & ~outer
+        self.seam = np.zeros(len(cells), dtype=bool)
+        if region.distance_slack > 0.0:
+            self.sound[:] = False
+            return
+        maybe = np.flatnonzero(self.kept & ~self.full & (inner == outer) & (inner == (d > 0.0)))
+        if maybe.size:
+            step = _SEAM * chart.radius(cells.half) * np.where(inner[maybe], -1.0, 1.0)
+            beyond = self.foot[maybe] + step[:, None] * inward[maybe]
+            self.seam[maybe] = (region.signed_distance(beyond)[0] > 0.0) == inner[maybe]
+        self.sound |= self.seam
+        self.full |= self.seam & inner
+        self.kept &= ~self.seam | inner
+
+    def _is_inside(self, u: FloatArray, v: FloatArray, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        out = np.zeros(len(u), dtype=bool)
+        points = self.chart.points(self.cells.face[mask], u[mask], v[mask])
+        out[mask] = self.region.signed_distance(points)[0] > 0.0
         return out
 
-    kept = area > tiny
-    sound = is_inside(u, v, kept) == kept
-    sound &= ~is_inside(other_u, other_v, ~full)
-    if region.distance_slack > 0.0:
-        sound[:] = False
-    simple = sound & kept & ~full
-    nodes = [_gauss(chart, cells.where(sound & full), max(order, 2))]
-    # Four nodes at √2 standard deviations along the principal axes have the mean and the covariance of the part.
-    for offset in np.zeros((1, 2, len(u))) if order == 1 else np.concatenate([spread, -spread]):
-        a, b = u[simple] + offset[0, simple], v[simple] + offset[1, simple]
-        share = area[simple] * (1.0 if order == 1 else 0.25)
-        nodes.append((chart.points(cells.face[simple], a, b), share * chart.density(a, b)))
-    unsound = cells.where(~sound)
-    if len(unsound):
-        sample = unsound.divided(_SUBCELLS)
-        points = chart.points(sample.face, sample.u, sample.v)
-        within = region.signed_distance(points)[0] > 0.0
-        weights = (2.0 * sample.half) ** 2 * chart.density(sample.u, sample.v)
-        nodes.append((points[within], weights[within]))
-    return nodes
+    def nodes(
+        self, order: int, left: NDArray[np.bool_], bend: FloatArray
+    ) -> tuple[list[tuple[FloatArray, FloatArray]], list[Doubts]]:
+        """The part inside each cell, as one node at its centroid or four about it; but for cells that are left.
+
+        ``bend`` tells in which cells the border is least straight, shape (n,).
+        """
+        chart, cells = self.chart, self.cells
+        simple = self.sound & self.kept & ~self.full
+        nodes = [_gauss(chart, cells.where(self.sound & self.full), max(order, 2))]
+        doubts = [
+            *self._doubtful(np.flatnonzero(simple), bend),
+            self._clipped(cells.where(self.sound & (bend > _CORNER * chart.radius(cells.half)))),
+            self._hidden_in(cells.where(self.seam)),
+        ]
+        # Four nodes at √2 standard deviations along the principal axes have the mean and the covariance of the part.
+        offsets = np.zeros((1, 2, len(cells))) if order == 1 else np.concatenate([self.spread, -self.spread])
+        for offset in offsets:
+            a, b = self.u[simple] + offset[0, simple], self.v[simple] + offset[1, simple]
+            area = self.area[simple] / len(offsets)
+            nodes.append((chart.points(cells.face[simple], a, b), area * chart.density(a, b)))
+        unsound = cells.where(~self.sound & ~left)
+        if len(unsound):
+            # Cells that could not be divided before have as many samples as those that were.
+            side = 2 if self.region.distance_slack == 0.0 else 2**_TRIES
+            sample = unsound.divided(side)
+            points = chart.points(sample.face, sample.u, sample.v)
+            within = self.region.signed_distance(points)[0] > 0.0
+            weights = (2.0 * sample.half) ** 2 * chart.density(sample.u, sample.v)
+            nodes.append((points[within], weights[within]))
+            doubts.append(self._unseen(unsound, within.reshape(len(unsound), -1).mean(axis=1), side))
+        return nodes, doubts
+
+    def _doubtful(self, rows: NDArray[np.intp], bend: FloatArray) -> list[Doubts]:
+        if len(rows) <= 2 * _BENDS:
+            return [self._bends(rows, 1.0)]
+        order = np.argpartition(bend[rows], len(rows) - _BENDS)
+        most, others = rows[order[-_BENDS:]], np.sort(rows[order[:-_BENDS]])
+        sample = others[:: -(-len(others) // _BENDS)]
+        return [self._bends(most, 1.0), self._bends(sample, len(others) / len(sample))]
+
+    def _bends(self, rows: NDArray[np.intp], count: float) -> Doubts:
+        """How far the border is from the ends of its tangent: d there grows to k s²/2 and leaves out k s³/6.
+
+        Each row stands for ``count`` cells.
+        """
+        face, foot = self.cells.face[rows], self.foot[rows]
+        first, second = (self.chart.points(face, *end[rows].T) for end in self.ends)
+        d1, d2 = (self.region.signed_distance(end)[0] for end in (first, second))
+        length = row_norms(second - first)
+        along = safe_divide(second - first, length)
+        s1, s2 = (np.einsum("nd,nd->n", end - foot, along) for end in (first, second))
+        bias = (d2 * s2 - d1 * s1) / 3.0
+        # A border that bends all at once, in a corner, leaves out d s/2.
+        spread = 0.5 * length * np.maximum(np.abs(d1), np.abs(d2))
+        points = self.chart.points(face, self.u[rows], self.v[rows])
+        return Doubts(points, bias * count, spread * np.sqrt(count), np.zeros(len(rows)))
+
+    def _clipped(self, corners: _Cells) -> Doubts:
+        """Near a corner of the border its other side may cut off a corner of the cell: (√2 − 1)²/4 of it at most."""
+        area = 0.05 * (2.0 * corners.half) ** 2 * self.chart.density(corners.u, corners.v)
+        nothing = np.zeros(len(corners))
+        return Doubts(self.chart.points(corners.face, corners.u, corners.v), nothing, area, nothing)
+
+    def _hidden_in(self, seams: _Cells) -> Doubts:
+        """A strait narrower than the step across a seam would not be seen."""
+        area = _SEAM * (2.0 * seams.half) ** 2 * self.chart.density(seams.u, seams.v)
+        nothing = np.zeros(len(seams))
+        return Doubts(self.chart.points(seams.face, seams.u, seams.v), nothing, nothing, area)
+
+    def _unseen(self, cells: _Cells, share: FloatArray, side: int) -> Doubts:
+        """Sampled cells: in mixed ones the samples err at random, in others something thin may be hidden."""
+        area = (2.0 * cells.half) ** 2 * self.chart.density(cells.u, cells.v) / side
+        mixed = (share > 0.0) & (share < 1.0)
+        points = self.chart.points(cells.face, cells.u, cells.v)
+        return Doubts(points, np.zeros(len(cells)), np.where(mixed, area, 0.0), np.where(mixed, 0.0, area))
 
 
-def _cut_squares(cells: _Cells, line: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Area, centroid (u, v) and spread of the part of each square where a + bu + cv > 0.
+def _cut_squares(
+    cells: _Cells, line: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
+    """Area, centroid (u, v), spread of the part of each square where a + bu + cv > 0, and the ends of the cut.
 
     The spread is √2 standard deviations along the two principal axes, shape (2, 2, n): axis, coordinate, square.
+    The ends have shape (n, 2).
     By Green's theorem: the sum over the sides, each cut to its part inside, and the cut itself.  All is
     relative to the square's centre, in units of half a side.
     """
@@ -295,4 +482,6 @@ def _cut_squares(cells: _Cells, line: FloatArray) -> tuple[FloatArray, FloatArra
     values, vectors = np.linalg.eigh(np.stack([xx, xy, xy, yy], axis=1).reshape(-1, 2, 2))
     spread = vectors * np.sqrt(2.0 * np.maximum(values, 0.0))[:, None, :] * cells.half  # (n, coordinate, axis)
     centroid = centroid * cells.half
-    return area * cells.half**2, cells.u + centroid[:, 0], cells.v + centroid[:, 1], spread.transpose(2, 1, 0)
+    middle = np.column_stack([cells.u, cells.v])
+    ends = middle + cells.half * entry, middle + cells.half * leave
+    return area * cells.half**2, cells.u + centroid[:, 0], cells.v + centroid[:, 1], spread.transpose(2, 1, 0), ends

@@ -10,6 +10,7 @@ __all__ = [
     "NotFittedError",
     "TmsmError",
     "TmsmWarning",
+    "TooManyNodesError",
 ]
 
 
@@ -31,6 +32,10 @@ class InvalidTypeError(TmsmError, TypeError):
 
 class EstimationError(TmsmError, ValueError):
     """The input is well formed, but the data cannot carry the estimate that was asked for."""
+
+
+class TooManyNodesError(EstimationError):
+    """A grid fine enough for a region and a density would have too many nodes."""
 
 
 class DownloadError(TmsmError, OSError):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tmsm.arrays import FloatArray, weighted_gram
-from tmsm.errors import EstimationError
+from tmsm.errors import EstimationError, TooManyNodesError
 from tmsm.models.base import Model
 from tmsm.models.integration import Plan, plan_nodes
 from tmsm.moments import LogExposure, StatisticSums, exposure_values
@@ -144,13 +144,19 @@ def _by_quadrature(
     log_exposure: LogExposure | None,
 ) -> RegionLikelihood:
     tangent = model.constraint(region.manifold.embedding_dim).tangent(theta)
-    plan = plan_nodes(model, region, theta, sample)
+    plan = plan_nodes(model, region, theta, sample).affordable
     coarse = _on_grid(model, plan, sums.mean, log_exposure)
     while True:
-        finer = plan.finer
+        finer, last = plan.finer, False
         if finer is None:
             return coarse
-        fine = _on_grid(model, finer, sums.mean, log_exposure)
+        try:
+            fine = _on_grid(model, finer, sums.mean, log_exposure)
+        except TooManyNodesError:
+            if coarse.error_share > 0.0:
+                return coarse
+            # The finest nodes there can be; what the step to them changed tells their error.
+            coarse, fine, last = _on_grid(model, plan.coarser, sums.mean, log_exposure), coarse, True
         _, before, _ = coarse(theta)
         _, after, hessian = fine(theta)
         # How far the change moves θ̂, in standard errors: sqrt(n Δᵀ Cov⁻¹ Δ) along the family.
@@ -158,7 +164,7 @@ def _by_quadrature(
         moved = np.linalg.lstsq(tangent.T @ hessian @ tangent, change)[0]
         share = float(np.sqrt(max(sums.effective_n * float(change @ moved), 0.0)))
         fine = replace(fine, error_share=share)
-        if share <= _ERROR_SHARE:
+        if share <= _ERROR_SHARE or last:
             return fine
         plan, coarse = finer, fine
 

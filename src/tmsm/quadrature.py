@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tmsm.arrays import BoolArray, FloatArray
-from tmsm.cells import CubeChart, PlaneChart, Prune, tree_nodes
+from tmsm.arrays import FloatArray
+from tmsm.cells import CubeChart, Doubts, PlaneChart, Prune, TreeNodes, tree_nodes
 from tmsm.manifolds import Sphere
 from tmsm.regions.base import Region
 from tmsm.regions.spherical import Cap
@@ -17,8 +17,10 @@ from tmsm.regions.spherical import Cap
 __all__ = ["MAX_NODES", "Grid", "Nodes", "Window", "build_nodes", "has_nodes"]
 
 MAX_NODES = 1_500_000
-# So many grids are kept for one region: a few levels of a few densities.
-_KEPT = 12
+# So many grids, and nodes in all, are kept for one region: a few levels of a few densities.
+_KEPT, _KEPT_NODES = 12, 3 * MAX_NODES
+# A curve is cut into so many pieces, each of which is halved so often where the border may be.
+_PIECES, _HALVINGS = 4096, 20
 
 Window = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -35,11 +37,14 @@ class Nodes:
         Logarithms of the areas, shape (m,).
     n_inside
         How many cells lay inside as a whole: few if the grid is too coarse for the region.
+    doubts
+        Areas along the border that the nodes may have wrong.
     """
 
     X: FloatArray
     log_weights: FloatArray
     n_inside: int
+    doubts: Doubts
 
 
 @dataclass(frozen=True)
@@ -52,11 +57,6 @@ class Grid:
     cell: int
     leaf: int
     window: Window | None = None
-
-    @property
-    def finer(self) -> Grid:
-        """One step finer next to the border."""
-        return Grid(self.cell, self.leaf + 1, self.window)
 
 
 # Regions are values: equal ones share their nodes, and what is not used any more is dropped with them.
@@ -74,29 +74,33 @@ def build_nodes(region: Region, grid: Grid, prune: Prune | None = None) -> Nodes
         return _build(region, grid, prune)
     known = _CACHE.setdefault(region, {})
     if grid not in known:
-        while len(known) >= _KEPT:
-            known.pop(next(iter(known)))  # the oldest
         known[grid] = _build(region, grid, None)
+        while len(known) > 1 and (len(known) > _KEPT or sum(len(nodes.X) for nodes in known.values()) > _KEPT_NODES):
+            known.pop(next(iter(known)))  # the oldest
     return known[grid]
 
 
 def _build(region: Region, grid: Grid, prune: Prune | None) -> Nodes:
-    n_inside = 1 << 30
     if region.manifold.dim == 1:
-        X, weights = _curve_nodes(region, grid)
+        found = _curve_nodes(region, grid)
     elif isinstance(region, Cap) and prune is None:
-        X, weights = _cap_nodes(region, grid)
+        found = _cap_nodes(region, grid)
     else:
         sphere = isinstance(region.manifold, Sphere)
         assert sphere or grid.window is not None, "a flat region needs a window"
         chart = CubeChart() if sphere or grid.window is None else PlaneChart(*map(np.array, grid.window))
         depth = grid.cell + int(sphere)  # the faces of the cube have side 2
-        X, weights, n_inside = tree_nodes(region, chart, depth, depth + grid.leaf, prune, MAX_NODES)
+        found = tree_nodes(region, chart, depth, depth + grid.leaf, prune, MAX_NODES)
     with np.errstate(divide="ignore"):
-        return Nodes(X, np.log(weights), n_inside)
+        return Nodes(found.X, np.log(found.weights), found.n_inside, found.doubts)
 
 
-def _cap_nodes(cap: Cap, grid: Grid) -> tuple[FloatArray, FloatArray]:
+def _without_doubt(X: FloatArray, weights: FloatArray) -> TreeNodes:
+    """Nodes of a rule that knows the border exactly."""
+    return TreeNodes(X, weights, 1 << 30, Doubts.joined([], X.shape[1]))
+
+
+def _cap_nodes(cap: Cap, grid: Grid) -> TreeNodes:
     """Gauss–Legendre in the height along the axis, equal steps round it: exact for polynomials."""
     share = 3.0 * 2.0**grid.cell * (1.0 + 0.1 * grid.leaf)  # nodes for each radian
     n_heights = int(np.ceil(share * cap.radius)) + 8
@@ -111,10 +115,10 @@ def _cap_nodes(cap: Cap, grid: Grid) -> tuple[FloatArray, FloatArray]:
     sine = np.sqrt(depth * (2.0 - depth))
     X = (1.0 - depth)[:, None, None] * cap.center + sine[:, None, None] * rim
     weights = 0.5 * w * height * (2.0 * np.pi / n_angles)
-    return X.reshape(-1, 3), np.repeat(weights, n_angles)
+    return _without_doubt(X.reshape(-1, 3), np.repeat(weights, n_angles))
 
 
-def _curve_nodes(region: Region, grid: Grid) -> tuple[FloatArray, FloatArray]:
+def _curve_nodes(region: Region, grid: Grid) -> TreeNodes:
     """Intervals of a circle or a line inside the region, each with a composite Gauss rule."""
     if isinstance(region.manifold, Sphere):
         low, high = 0.0, 2.0 * np.pi
@@ -131,18 +135,7 @@ def _curve_nodes(region: Region, grid: Grid) -> tuple[FloatArray, FloatArray]:
         def points(s: FloatArray) -> FloatArray:
             return s[:, None]
 
-    def is_inside(s: FloatArray) -> BoolArray:
-        return region.signed_distance(points(s))[0] > 0.0
-
-    s = np.linspace(low, high, 4097)
-    inside = is_inside(s)
-    changes = np.flatnonzero(inside[1:] != inside[:-1])
-    a, b, sign = s[changes], s[changes + 1], inside[changes]
-    for _ in range(60):  # bisection, all ends at once
-        middle = 0.5 * (a + b)
-        same = is_inside(middle) == sign if len(middle) else sign
-        a, b = np.where(same, middle, a), np.where(same, b, middle)
-    ends = np.concatenate([[low] if inside[0] else [], 0.5 * (a + b), [high] if inside[-1] else []])
+    ends = _interval_ends(region, points, low, high)
     x, w = np.polynomial.legendre.leggauss(8)
     nodes, weights = [np.empty(0)], [np.empty(0)]
     for start, end in ends.reshape(-1, 2):
@@ -150,4 +143,35 @@ def _curve_nodes(region: Region, grid: Grid) -> tuple[FloatArray, FloatArray]:
         half = 0.5 * np.diff(pieces)
         nodes.append((0.5 * (pieces[1:] + pieces[:-1])[:, None] + half[:, None] * x).ravel())
         weights.append((half[:, None] * w).ravel())
-    return points(np.concatenate(nodes)), np.concatenate(weights)
+    found = _without_doubt(points(np.concatenate(nodes)), np.concatenate(weights))
+    # The place of an end is rounded.
+    rounding = np.full(len(ends), 8.0 * np.finfo(float).eps * max(abs(low), abs(high)))
+    return replace(found, doubts=Doubts(points(ends), 0.0 * rounding, 0.0 * rounding, rounding))
+
+
+def _interval_ends(region: Region, points: Callable[[FloatArray], FloatArray], low: float, high: float) -> FloatArray:
+    """Starts and ends, in turn, of the intervals of a curve inside the region, shape (2k,).
+
+    The distance to the border shows which pieces of the curve have none; the others are halved, so that
+    no interval of more than a billionth of the curve is missed.
+    """
+    middle = low + (high - low) * (np.arange(_PIECES) + 0.5) / _PIECES
+    half = 0.5 * (high - low) / _PIECES
+    places, states = [np.empty(0)], [np.empty(0, dtype=bool)]
+    for level in range(_HALVINGS + 1):
+        d = region.signed_distance(points(middle))[0]
+        known = (np.abs(d) >= half) | (level == _HALVINGS)
+        places.append(middle[known])
+        states.append(d[known] > 0.0)
+        half *= 0.5
+        middle = (middle[~known][:, None] + np.array([-half, half])).ravel()
+    s, inside = np.concatenate(places), np.concatenate(states)
+    order = np.argsort(s)
+    s, inside = s[order], inside[order]
+    changes = np.flatnonzero(inside[1:] != inside[:-1])
+    a, b, sign = s[changes], s[changes + 1], inside[changes]
+    for _ in range(60):  # bisection, all ends at once
+        between = 0.5 * (a + b)
+        same = (region.signed_distance(points(between))[0] > 0.0) == sign if len(between) else sign
+        a, b = np.where(same, between, a), np.where(same, b, between)
+    return np.concatenate([[low] if inside[0] else [], 0.5 * (a + b), [high] if inside[-1] else []])

@@ -77,7 +77,7 @@ def test_polygons_where_nothing_can_be_cached(tmp_path):
     # Plain files where the folders would have to be: nobody, not even the superuser, can write into them.
     (tmp_path / "tmsm" / "regions" / "__pycache__").touch()
     (tmp_path / "home").touch()
-    code = "import tmsm, tmsm.regions.arcs as arcs; print(tmsm.__file__, arcs._gap.py_func.__name__, "
+    code = "import tmsm, tmsm.regions.trees as trees; print(tmsm.__file__, trees._gap.py_func.__name__, "
     code += "tmsm.Polygon([[0, 0], [1, 0], [0, 1]]).contains([[0.1, 0.1], [1.0, 1.0]]).tolist())"
     places = {name: str(tmp_path / "home") for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "LOCALAPPDATA")}
     done = subprocess.run(

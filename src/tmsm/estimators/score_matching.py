@@ -26,6 +26,7 @@ from tmsm.moments import (
     MomentSpec,
     StatisticSums,
     accumulate,
+    check_exposure,
     residual_squares,
     sum_statistics,
 )
@@ -380,6 +381,8 @@ class ScoreMatching(Estimator):
                 f"The rows extend over {self._extent:.3g}, beyond what can be squared: rescale the columns."
             )
         self.model.check_spread(sample)
+        if self.log_exposure is not None:
+            check_exposure(self.log_exposure, rows.region.manifold, sample)
         model = self.model.centred(sample)
         return MomentSpec(model, self._resolved_weight(rows, sample, streamed), self.log_exposure)
 

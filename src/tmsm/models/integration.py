@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tmsm.arrays import FloatArray, row_norms
 from tmsm.cells import Prune
-from tmsm.errors import EstimationError
+from tmsm.errors import EstimationError, TooManyNodesError
 from tmsm.manifolds import Euclidean
 from tmsm.quadrature import MAX_NODES, Grid, Nodes, Window, build_nodes, has_nodes
 from tmsm.regions.base import Region
@@ -26,12 +26,19 @@ _FINEST_SHARED, _FINEST_SHARED_IN_WINDOW = 5, 6
 _LEAF = 3
 _PRUNED_LEAF = 1
 _MAX_LEAF = 10
-_TOLERANCE = 1e-6
+# Grids are refined until one step changes the result by less than the first, and the nodes leave less than the
+# second in doubt.
+_TOLERANCE, _DOUBT_TOLERANCE = 1e-6, 1e-5
+# Independent doubts along the border add up to so many times the root of their squares at most.
+_SPREADS = 3.0
 _DRAWS = 2**18
 
 
 class LogMass(NamedTuple):
-    """Logarithm of a region's probability and an estimate of its error."""
+    """Logarithm of a region's probability and its error.
+
+    Up to dimension two the error is a bound in practice; above, by draws, it is a standard error.
+    """
 
     value: float
     error: float
@@ -62,7 +69,26 @@ class Plan:
         """One step finer next to the border; None at the finest."""
         if self.grid.leaf >= _MAX_LEAF:
             return None
-        return Plan(self.region, self.grid.finer, self.prune)
+        return self._with_leaf(self.grid.leaf + 1)
+
+    @property
+    def coarser(self) -> Plan:
+        """One step coarser next to the border."""
+        return self._with_leaf(self.grid.leaf - 1)
+
+    @property
+    def affordable(self) -> Plan:
+        """The plan itself, or the finest coarser one that has not too many nodes."""
+        try:
+            self.nodes()
+        except TooManyNodesError:
+            if self.grid.leaf <= 1:
+                raise
+            return self.coarser.affordable
+        return self
+
+    def _with_leaf(self, leaf: int) -> Plan:
+        return Plan(self.region, replace(self.grid, leaf=leaf), self.prune)
 
 
 def log_sum(exponents: FloatArray) -> float:
@@ -111,26 +137,51 @@ def _heaviest(model: Model, nodes: Nodes, theta: FloatArray, X: FloatArray | Non
 
 
 def integrate_kernel(model: Model, region: Region, theta: FloatArray) -> KernelIntegral:
-    """Integrate exp(log_kernel) over the region: by nodes up to dimension two, by draws above."""
+    """Integrate exp(log_kernel) over the region: by nodes up to dimension two, by draws above.
+
+    The error is the larger of what the last refinement changed and what the nodes themselves leave in doubt.
+    """
     if not has_nodes(region):
         return _integrate_by_draws(model, region, theta)
-    plan = plan_nodes(model, region, theta)
-    coarse = Plan(region, Grid(plan.grid.cell, plan.grid.leaf - 1, plan.grid.window), plan.prune)
-    before, _ = _log_integral(model, coarse, theta)
-    while True:
-        value, n_nodes = _log_integral(model, plan, theta)
-        error = abs(value - before)
-        finer = plan.finer
-        if error <= _TOLERANCE or n_nodes > MAX_NODES // 4 or finer is None:
+    plan: Plan | None = plan_nodes(model, region, theta).affordable
+    assert plan is not None
+    before = _on_nodes(model, plan.coarser, theta).log_integral
+    found = None
+    while plan is not None:
+        try:
+            after = _on_nodes(model, plan, theta)
+        except TooManyNodesError:
+            break  # the result so far stands, with its error
+        change = abs(after.log_integral - before)
+        found, before = KernelIntegral(after.log_integral, max(change, after.error)), after.log_integral
+        enough = change <= _TOLERANCE and after.error <= _DOUBT_TOLERANCE
+        if enough or after.n_nodes > MAX_NODES // 4:
             break
-        plan, before = finer, value
+        plan = plan.finer
+    assert found is not None, "the first plan gives a result or raises"
     rounding = 1e-15 * float(np.abs(theta).sum())
-    return KernelIntegral(value, max(error, rounding))
+    return KernelIntegral(found.log_integral, max(found.error, rounding))
 
 
-def _log_integral(model: Model, plan: Plan, theta: FloatArray) -> tuple[float, int]:
+class _OnNodes(NamedTuple):
+    """An integral on one grid and what its nodes leave in doubt."""
+
+    log_integral: float
+    error: float
+    n_nodes: int
+
+
+def _on_nodes(model: Model, plan: Plan, theta: FloatArray) -> _OnNodes:
     nodes = plan.nodes()
-    return log_sum(model.log_kernel(nodes.X, theta) + nodes.log_weights), len(nodes.X)
+    log_integral = log_sum(model.log_kernel(nodes.X, theta) + nodes.log_weights)
+    doubts = nodes.doubts
+    error = 0.0
+    if len(doubts.X):
+        # Density relative to the integral; far outside the region it may be large, but there nothing is in doubt.
+        density = np.exp(np.minimum(model.log_kernel(doubts.X, theta) - log_integral, 700.0))
+        bias, blind = float(density @ doubts.bias), float(density @ doubts.blind)
+        error = abs(bias) + _SPREADS * float(np.linalg.norm(density * doubts.spread)) + blind
+    return _OnNodes(log_integral, error, len(nodes.X))
 
 
 def _integrate_by_draws(model: Model, region: Region, theta: FloatArray) -> KernelIntegral:

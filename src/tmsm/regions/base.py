@@ -12,6 +12,7 @@ import numpy as np
 from tmsm.arrays import BoolArray, FloatArray, row_norms
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
+from tmsm.regions.landmarks import Landmarks
 from tmsm.validation import check_count, check_option
 from tmsm.values import ValueObject
 
@@ -73,6 +74,11 @@ class Region(ValueObject, ABC):
     def border_curves(self) -> list[FloatArray] | None:
         """The border as closed chains of points, each of shape (m, D); None where it is not made of such."""
         return None
+
+    @property
+    def landmarks(self) -> Landmarks:
+        """Where the parts of the border are and how small: a grid of cells must be fine enough there."""
+        return Landmarks.none(self.manifold.embedding_dim)
 
     @property
     @abstractmethod

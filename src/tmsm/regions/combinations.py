@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -12,6 +13,7 @@ from tmsm.arrays import BoolArray, FloatArray
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
 from tmsm.regions.base import Region, SmoothBorder, best_axis
+from tmsm.regions.landmarks import Landmarks
 
 __all__ = ["Complement", "Everywhere", "Intersection", "Union", "intersection", "union"]
 
@@ -86,6 +88,10 @@ class Complement(Region):
         return self.region.border_curves
 
     @property
+    def landmarks(self) -> Landmarks:
+        return self.region.landmarks
+
+    @property
     def smooth_border(self) -> SmoothBorder | None:
         border = self.region.smooth_border
         reach = None if border is None else border.reach_outside
@@ -156,6 +162,10 @@ class _Combination(Region):
     @property
     def distance_slack(self) -> float:
         return max(part.distance_slack for part in self.parts)
+
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        return Landmarks.joined([part.landmarks for part in self.parts])
 
     @property
     def _corners(self) -> tuple[FloatArray, FloatArray]:

@@ -12,6 +12,7 @@ from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide, safe_inve
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
+from tmsm.regions.landmarks import Landmarks, pieces, ring_landmarks
 from tmsm.regions.outlines import open_ring
 from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 from tmsm.validation import check_number, check_vector
@@ -101,6 +102,20 @@ class Box(Region, AxisAligned):
         lower, upper = whole_cells(self.lower, self.upper, self.rounded)
         return frozen_array(lower), frozen_array(upper)
 
+    @property
+    def landmarks(self) -> Landmarks:
+        lower, upper = self.bounds
+        half = 0.5 * (upper - lower)
+        with np.errstate(invalid="ignore"):
+            middle = np.where(np.isfinite(half), 0.5 * (lower + upper), 0.0)
+        size, long = float(half.min()), int(np.argmax(half))
+        n = pieces(float(half[long]), size)
+        centers, reach = np.tile(middle, (n, 1)), half.copy()
+        if n > 1:  # balls in a row along the longest side
+            centers[:, long] += half[long] * ((2.0 * np.arange(n) + 1.0) / n - 1.0)
+            reach[long] /= n
+        return Landmarks(centers, np.full(n, np.linalg.norm(reach)), np.full(n, size))
+
     def axis_frame(self, X: FloatArray) -> AxisFrame:
         distances, signs = self._face_distances(X)
         axes = np.broadcast_to(np.eye(X.shape[1])[:, None, :], (X.shape[1], *X.shape))
@@ -168,6 +183,10 @@ class Ball(SmoothBorder, Region):
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         return self.center - self.radius, self.center + self.radius
+
+    @property
+    def landmarks(self) -> Landmarks:
+        return Landmarks.ball(self.center, self.radius)
 
     def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         inward = self.center - X
@@ -272,6 +291,10 @@ class Polygon(Region):
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         return self.vertices.min(axis=0), self.vertices.max(axis=0)
+
+    @property
+    def landmarks(self) -> Landmarks:
+        return ring_landmarks([self.vertices])
 
     @cached_property
     def _tree(self) -> EdgeTree:

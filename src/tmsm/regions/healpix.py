@@ -13,6 +13,7 @@ from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region
+from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.outlines import ROOM, chain_edges, height_above_arcs, vertex_numbers
 from tmsm.regions.polygons import SphericalPolygon, polygon_of_outline
 from tmsm.validation import check_count, check_flag, check_number
@@ -122,6 +123,10 @@ class HealpixMask(Region):
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
         return self.outline.projected_distance(X, axis)
+
+    @property
+    def landmarks(self) -> Landmarks:
+        return self.outline.landmarks
 
     @property
     def border_curves(self) -> list[FloatArray] | None:

@@ -13,6 +13,7 @@ from tmsm.coordinates import lonlat_to_xyz
 from tmsm.errors import InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
+from tmsm.regions.landmarks import Landmarks, pieces
 from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 from tmsm.validation import check_number
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from tmsm.regions.polygons import SphericalPolygon
 
 __all__ = ["LonLatBox"]
+
+# So close to two edges a row is at their corner.
+_CORNER = 1e-9
 
 
 class _Edges(NamedTuple):
@@ -224,7 +228,8 @@ class LonLatBox(Region):
             inward = self.manifold.project_tangent(X[lost], np.broadcast_to(self._middle, (int(lost.sum()), 3)))
             gradient[lost] = safe_divide(inward, row_norms(inward))
         for rows, d, more in halfway:
-            still = is_rounding(d - np.abs(least[rows])) & ~lost[rows]
+            # At a corner the border has a normal of length one, that of either edge.
+            still = is_rounding(d - np.abs(least[rows])) & ~lost[rows] & (d > _CORNER)
             gradient[rows[still]] += more[still]
         return zero_on_border(np.where(inside, np.abs(least), -np.abs(least))), gradient
 
@@ -240,6 +245,30 @@ class LonLatBox(Region):
         lat = [self._edges.south, self._edges.north]
         grid = [(a, b) for a in lon for b in lat]
         return lonlat_to_xyz(*np.array(grid).T) if grid else np.empty((0, 3))
+
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        """The box, and what it leaves out: round the poles, or between its meridians."""
+        box = self._strip(self._edges.west, self.width)
+        if not self._meridians:
+            poles = [(np.array([0.0, 0.0, -side]), 0.5 * np.pi + side * edge) for edge, side in self._parallels]
+            return Landmarks.joined([box, *(Landmarks.ball(pole, radius) for pole, radius in poles)])
+        gap = 360.0 - self.width
+        return box if gap > 90.0 else Landmarks.joined([box, self._strip(self._edges.west + self.width, gap)])
+
+    def _strip(self, west: float, width: float) -> Landmarks:
+        """Balls in a row along the longer side of a box between the same parallels, in degrees."""
+        height = self._edges.north - self._edges.south
+        widest = np.cos(np.radians(np.clip(0.0, self._edges.south, self._edges.north)))  # of the latitudes of the box
+        n_lon, n_lat = pieces(width * widest, height), pieces(height, width * widest)
+        lon = west + width * np.linspace(0.0, 1.0, 2 * n_lon + 1)
+        lat = np.linspace(self._edges.south, self._edges.north, 2 * n_lat + 1)
+        a, b = (grid.ravel() for grid in np.meshgrid(lon[1::2], lat[1::2], indexing="ij"))
+        centers = lonlat_to_xyz(np.remainder(a, 360.0), b)
+        # From the middle of a piece to the far corner of half of it: first along the parallel, then the meridian.
+        radius = np.radians(0.5 * width * widest / n_lon + 0.5 * height / n_lat)
+        size = 0.5 * np.radians(min(height, width * widest))
+        return Landmarks(centers, np.full(len(centers), min(radius, np.pi)), np.full(len(centers), size))
 
     @cached_property
     def _outline(self) -> SphericalPolygon:

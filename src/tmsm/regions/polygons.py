@@ -22,6 +22,7 @@ from tmsm.regions.geojson import (
     groups_to_geojson,
     polygons_to_rings,
 )
+from tmsm.regions.landmarks import Landmarks, ring_landmarks
 from tmsm.regions.longitudes import point_of_large_polygons
 from tmsm.regions.outlines import (
     EARTH_RADIUS_KM,
@@ -215,6 +216,10 @@ class SphericalPolygon(Region):
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
         return self._short_tree.query_projected(X, axis)
+
+    @cached_property
+    def landmarks(self) -> Landmarks:
+        return ring_landmarks(self.rings)
 
     @property
     def border_curves(self) -> list[FloatArray] | None:

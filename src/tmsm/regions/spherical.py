@@ -10,6 +10,7 @@ import numpy as np
 from tmsm.arrays import ArrayLike, FloatArray, row_norms, safe_divide, safe_inverse
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.regions.base import Region, SmoothBorder
+from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.rounding import zero_on_border
 from tmsm.secular import minimise_on_sphere
 from tmsm.validation import check_number, check_unit_vector
@@ -104,6 +105,12 @@ class Cap(SmoothBorder, Region):
     @property
     def reach(self) -> float:
         return self.radius
+
+    @property
+    def landmarks(self) -> Landmarks:
+        if self.radius > 0.5 * np.pi:
+            return Landmarks.ball(-self.center, np.pi - self.radius)
+        return Landmarks.ball(self.center, self.radius)
 
     @property
     def border_curves(self) -> list[FloatArray] | None:
