@@ -142,7 +142,7 @@ class Maximum:
 
     @property
     def value(self) -> float:
-        """f there."""
+        """The value of f there."""
         return self.likelihood(self.theta)[0]
 
 
@@ -218,7 +218,7 @@ class Truncated:
         return found
 
     def _value(self, theta: FloatArray, found: Maximum) -> float:
-        """f at another θ, by the nodes of a maximum if they serve."""
+        """The value of f at another θ, by the nodes of a maximum if they serve."""
         likelihood = found.likelihood
         if not likelihood.suits(self.model, self.region, theta, found.theta, self.sample):
             if likelihood.cell is None:
@@ -253,7 +253,7 @@ class Truncated:
         values, vectors = np.linalg.eigh(after * np.outer(scale, scale))
         white = scale[:, None] * vectors / np.sqrt(np.maximum(values, 1e-300))
         changes = np.linalg.eigvalsh(white.T @ before @ white)
-        return bool(1.0 / _STEP_CHANGE <= changes[0] and changes[-1] <= _STEP_CHANGE)
+        return bool(changes[0] >= 1.0 / _STEP_CHANGE and changes[-1] <= _STEP_CHANGE)
 
 
 def _no_maximum() -> EstimationError:

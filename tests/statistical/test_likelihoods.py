@@ -5,6 +5,7 @@ import pytest
 
 import tmsm
 from tmsm.errors import EstimationError
+from tmsm.inference import standard_errors
 from tmsm.newton import newton_step
 
 MEAN = [0.0, 0.6, 0.8]
@@ -121,3 +122,41 @@ def test_likelihood_is_never_below_that_of_the_naive_fit(model):
         f = exact._fitted.likelihood
         assert f(exact._fitted.theta)[0] <= f(naive.natural_params_)[0] + 1e-9
         assert f(refined._fitted.theta)[0] <= f(naive.natural_params_)[0] + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["exact", "refined", "naive"])
+def test_intervals_cover_with_weights_that_depend_on_the_place(kind):
+    """Rows drawn with a probability that varies 30-fold with x, weighted by its inverse."""
+    model, mean = tmsm.VonMisesFisher(), tmsm.lonlat_to_xyz([30.0], [25.0])[0]
+    corners = tmsm.lonlat_to_xyz([-60.0, 40.0, 70.0, 10.0, -45.0], [-20.0, -35.0, 30.0, 55.0, 35.0])
+    region = tmsm.SphericalPolygon([corners])
+    estimator = {
+        "exact": tmsm.TruncatedMLE(model, region),
+        "refined": tmsm.ScoreMatching(model, region, refine="mle"),
+        "naive": tmsm.NaiveMLE(model),
+    }[kind]
+    rng = np.random.default_rng(5)
+    away, plain = [], []
+    for _ in range(100):
+        inside = None if kind == "naive" else region
+        X = model.sample(3000, inside, random_state=rng, mean_direction=mean, concentration=4.0)
+        probability = 0.03 + 0.97 * (0.5 + 0.5 * X[:, 1]) ** 3
+        kept = rng.random(len(X)) < probability
+        w = 1.0 / probability[kept]
+        fit = estimator.fit(X[kept], sample_weight=w)
+        error = fit.params_.concentration - 4.0
+        away.append(error / fit.std_errors_.concentration)
+        # The inverse information with the effective number of rows: for weights that do not depend on x.
+        one = fit._fitted
+        covariance = one.influence.matrix * (w @ w) / w.sum() ** 2
+        plain.append(error / standard_errors(model, one.theta, covariance, 3).concentration)
+    assert 0.91 <= np.mean(np.abs(away) < 1.96) <= 0.99
+    assert np.mean(np.abs(plain) < 1.96) < 0.88
+
+
+def test_weights_of_zero_and_one_choose_rows():
+    X = rows(tmsm.VonMisesFisher(), region=CAP)
+    w = (np.arange(len(X)) % 3 > 0).astype(float)
+    fit = tmsm.TruncatedMLE(tmsm.VonMisesFisher(), CAP)
+    weighted = fit.fit(X, sample_weight=2.0 * w).covariance_
+    np.testing.assert_allclose(weighted, fit.fit(X[w > 0.0]).covariance_, rtol=1e-6)

@@ -76,16 +76,18 @@ class NaiveMLE(Estimator):
             raise EstimationError("sample_weight is zero for every row: there is nothing to fit.")
         theta = model.maximise_likelihood(sums.mean, D)
         expected, information = model.expectation(theta, D)
-        per_row = inverse_information(information, constraint.tangent(theta), 1.0)
+        influence = LikelihoodInfluence(
+            model, expected, inverse_information(information, constraint.tangent(theta), 1.0)
+        )
         self._fit = Fit(
             title=f"NaiveMLE: {self.model!r}",
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),
             theta=theta,
-            covariance=per_row / sums.effective_n,
+            covariance=influence.covariance(rows, sums),
             n_samples=len(rows),
-            influence=LikelihoodInfluence(model, expected, per_row),
+            influence=influence,
             kept=rows.kept(),
             kept_share=1.0 / rows.sample_stride,
             likelihood=WholeLikelihood(model, sums.mean, rows.sample()[:1]),

@@ -24,7 +24,6 @@ from tmsm.moments import (
     LogExposure,
     Moments,
     MomentSpec,
-    StatisticSums,
     accumulate,
     residual_squares,
     sum_statistics,
@@ -168,7 +167,7 @@ class ScoreMatching(Estimator):
             else:
                 self._fit_single(spec, rows)
             if self.refine is not None:
-                self._refine(sum_statistics(spec.model, rows), sample[0])
+                self._refine(rows, sample[0])
         except EstimationError:
             if len(rows) > 1 and rows.all_identical():
                 raise EstimationError(
@@ -481,24 +480,28 @@ class ScoreMatching(Estimator):
             *super()._diagnostics(),
         ]
 
-    def _refine(self, sums: StatisticSums | None, sample: FloatArray) -> None:
+    def _refine(self, rows: Rows, sample: FloatArray) -> None:
         """One Newton step from the estimate towards the maximum of the likelihood; more where one is not enough."""
         assert self._fit is not None
-        assert sums is not None
         fit, model = self._fit, self._fit.model
+        sums = sum_statistics(model, rows)
+        assert sums is not None, "the sample has rows inside"
         constraint = model.constraint(fit.embedding_dim)
         problem = Truncated(model, self.region, sums, sample, self.log_exposure)
         found = problem.maximum(fit.theta, one_step=True)
         theta, likelihood = found.theta, found.likelihood
         _, slope, information = likelihood(theta)
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
-        variance = 1.0 / sums.effective_n + likelihood.extra_variance
+        influence = LikelihoodInfluence(model, slope + sums.mean, per_row)
+        covariance = None
+        if self.standard_errors:
+            covariance = influence.covariance(rows, sums) + per_row * likelihood.extra_variance
         self._fit = replace(
             fit,
             params=model.parameters(theta, fit.embedding_dim),
             theta=theta,
-            covariance=per_row * variance if self.standard_errors else None,
-            influence=LikelihoodInfluence(model, slope + sums.mean, per_row),
+            covariance=covariance,
+            influence=influence,
             method=f"{fit.method}, one step" if found.one_step else f"{fit.method}, likelihood",
             status=(
                 "Score matching, then one Newton step towards the maximum of the likelihood under truncation."

@@ -50,7 +50,8 @@ class TruncatedMLE(Estimator):
     Attributes
     ----------
     params_, std_errors_, natural_params_, covariance_
-        The estimate and its errors, from the Fisher information.
+        The estimate and its errors, from the Fisher information; with unequal sample weights from the
+        sandwich, which allows for weights that depend on x.
     log_likelihood_ : float
         Mean log density of the rows at the estimate.
     n_nodes_ : int
@@ -118,7 +119,7 @@ class TruncatedMLE(Estimator):
         if not self.region.has_border and self.log_exposure is None:
             theta = model.maximise_likelihood(sums.mean, D)
             expected, information = model.expectation(theta, D)
-            variance = 1.0 / sums.effective_n
+            extra = 0.0
             facts, status = [], "The maximum of the likelihood; nothing was cut off."
             self._likelihood = None
         else:
@@ -126,7 +127,7 @@ class TruncatedMLE(Estimator):
             found = Truncated(model, self.region, sums, rows.sample(), *rest).maximum(start)
             theta, likelihood = found.theta, found.likelihood
             _, slope, information = likelihood(theta)
-            expected, variance = slope + sums.mean, 1.0 / sums.effective_n + likelihood.extra_variance
+            expected, extra = slope + sums.mean, likelihood.extra_variance
             facts = [("nodes", likelihood.description)]
             status = "The maximum of the likelihood under truncation."
             self._likelihood = likelihood
@@ -135,16 +136,17 @@ class TruncatedMLE(Estimator):
         if rows.n_outside:
             facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
+        influence = LikelihoodInfluence(model, expected, per_row)
         self._fit = Fit(
             title=f"TruncatedMLE: {self.model!r}",
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),
             theta=theta,
-            covariance=per_row * variance,
+            covariance=influence.covariance(rows, sums) + per_row * extra,
             n_samples=sums.n,
             status=status,
-            influence=LikelihoodInfluence(model, expected, per_row),
+            influence=influence,
             kept=rows.kept(),
             kept_share=1.0 / rows.sample_stride,
             method="likelihood",
