@@ -13,11 +13,12 @@ would grow again.  On it the trapezoidal rule converges exponentially, at any co
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import FloatArray, IntArray
 
 __all__ = ["SphereMixture", "sphere_mixture"]
 
@@ -50,40 +51,39 @@ class SphereMixture:
     means: ComplexArray
     variances: ComplexArray
 
-    def moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean (D,) of x, second moments (D, D), and the covariance of y = (x, x_i x_j for i ≤ j)."""
-        w, m, s = self.weights, self.means, self.variances
-        i, j = np.triu_indices(m.shape[1])
-        diagonal = s[:, i] * (i == j)
-        mean = _real(w @ m)
-        pairs = m[:, i] * m[:, j] + diagonal
-        second = np.empty((m.shape[1], m.shape[1]))
-        second[i, j] = second[j, i] = _real(w @ pairs)
-        # Cov(y) = E Cov(y | t) + Cov E(y | t).
-        y = np.hstack([m, pairs])
-        y -= _real(w @ y)
-        between = _real((y * w[:, None]).T @ y)
-        return mean, second, between + _real(np.tensordot(w, self._conditional(), axes=1))
-
-    def _conditional(self) -> ComplexArray:
-        """Cov(y | t) at each node, (K, d, d): Isserlis' formulae for independent coordinates."""
-        m, s = self.means, self.variances
+    def moments(self, center: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean (D,) of y = x − center, second moments (D, D), and the covariance of (y, y_i y_j for i ≤ j)."""
+        w, m, s = self.weights, self.means - center, self.variances
         D = m.shape[1]
-        i, j = np.triu_indices(D)
-        S = s[:, :, None] * np.eye(D)
-        out = np.empty((len(m), D + i.size, D + i.size), dtype=np.complex128)
-        out[:, :D, :D] = S
-        out[:, :D, D:] = S[:, :, i] * m[:, None, j] + S[:, :, j] * m[:, None, i]
-        out[:, D:, :D] = out[:, :D, D:].transpose(0, 2, 1)
-
-        def term(a: NDArray[np.intp], b: NDArray[np.intp], c: NDArray[np.intp], d: NDArray[np.intp]) -> ComplexArray:
-            """s_ac (½ s_bd + m_b m_d): the four ways to pair (a, b) with (c, d)."""
-            rest = 0.5 * S[:, b[:, None], d] + m[:, b][:, :, None] * m[:, d][:, None, :]
-            product: ComplexArray = S[:, a[:, None], c] * rest
-            return product
-
-        out[:, D:, D:] = term(i, j, i, j) + term(i, j, j, i) + term(j, i, i, j) + term(j, i, j, i)
-        return out
+        i, j = _upper(D)
+        weighted = s * w[:, None]
+        products = m[:, i] * m[:, j]
+        pairs = products + s[:, i] * (i == j)
+        # Cov(y, yy) = E Cov(· | t) + Cov E(· | t).
+        both = np.hstack([m, pairs])
+        mean = _real(w @ both)
+        both -= mean
+        total = _real((both * w[:, None]).T @ both)
+        # Given t the coordinates are independent: Cov(y_a, y_i y_j) = δ_ai s_a m_j + δ_aj s_a m_i, and
+        # Cov(y_i y_j, y_k y_l) = the four δ_ik s_i (½ δ_jl s_j + m_j m_l): Isserlis' formulae.
+        sm = _real(weighted.T @ m)
+        ss = _real(weighted.T @ s)
+        smm = np.empty((D, D, D))
+        smm[:, i, j] = smm[:, j, i] = _real(weighted.T @ products)
+        total[:D, :D] += np.diag(_real(weighted.sum(axis=0)))
+        cross = np.zeros((D, i.size))
+        pair = np.arange(i.size)
+        np.add.at(cross, (i, pair), sm[i, j])
+        np.add.at(cross, (j, pair), sm[j, i])
+        total[:D, D:] += cross
+        total[D:, :D] += cross.T
+        for a, b in ((i, j), (j, i)):
+            for c, d in ((i, j), (j, i)):
+                rest = smm[a[:, None], b[:, None], d] + 0.5 * ss[a, b][:, None] * (b[:, None] == d)
+                total[D:, D:] += rest * (a[:, None] == c)
+        second = np.empty((D, D))
+        second[i, j] = second[j, i] = mean[D:]
+        return mean[:D], second, total
 
 
 def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
@@ -146,6 +146,12 @@ def _saddle(rates: FloatArray, squares: FloatArray) -> float:
         if abs(step) <= 1e-14 * t:
             break
     return t
+
+
+@lru_cache(maxsize=32)
+def _upper(D: int) -> tuple[IntArray, IntArray]:
+    """Indices i ≤ j; NumPy makes them anew each time."""
+    return np.triu_indices(D)
 
 
 def _real(array: ComplexArray) -> FloatArray:
