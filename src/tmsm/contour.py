@@ -44,12 +44,24 @@ class SphereMixture:
         image.  An expectation is the real part of a weighted sum; that of the weights is one.
     means, variances
         Of the coordinates given the node, complex, shape (K, D).
+    rates, linear, log_factor
+        λ_i + t and γ_i at the saddle point, shape (D,), and the logarithm of the integral's factor there.
     """
 
     log_integral: float
     weights: ComplexArray
     means: ComplexArray
     variances: ComplexArray
+    rates: FloatArray
+    linear: FloatArray
+    log_factor: float
+
+    def log_integral_about(self, center: FloatArray) -> float:
+        """`log_integral` less the exponent at a point of the sphere, shape (D,): exact where both are large.
+
+        With t at the saddle point and m_i = γ_i / (2(λ_i + t)) the difference is Σ (λ_i + t)(c_i − m_i)².
+        """
+        return float(self.rates @ (center - 0.5 * self.linear / self.rates) ** 2) + self.log_factor
 
     def moments(self, center: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean (D,) of y = x − center, second moments (D, D), and the covariance of (y, y_i y_j for i ≤ j)."""
@@ -106,15 +118,19 @@ def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
     limit = float((shifted * (1.0 - np.sqrt(share)))[far].min()) if far.any() else np.inf
     beyond = 0.5 * float(bearable.min()) if far.any() else 0.0
 
-    peak = saddle - 0.5 * float(np.log(shifted).sum()) + float((squares / shifted).sum())
+    # What the saddle's equation leaves over is rounding, and counts at high concentration.
+    left = 1.0 - float((0.5 / shifted + squares / shifted**2).sum())
+    drift = float((0.5 / shifted).sum()) + left
     pieces: list[ComplexArray] = []
     starts: list[ComplexArray] = []
     for block in range(1000):
         y = h * np.arange(block * _BLOCK, (block + 1) * _BLOCK)
         saturation = 1.0 + bend * y**2 / limit
-        t = saddle + 1j * y - (bend / saturation + beyond) * y**2
-        z = rates + t[:, None]
-        exponent = t - 0.5 * np.log(z).sum(axis=1) + (squares / z).sum(axis=1) - peak
+        away = 1j * y - (bend / saturation + beyond) * y**2  # t − saddle
+        z = shifted + away[:, None]
+        # The exponent less that of the saddle, t − ½ Σ log z + Σ γ²/(4z), without its large terms that cancel.
+        curved = (squares / (shifted**2 * z)).sum(axis=1)
+        exponent = drift * away + curved * away**2 - 0.5 * np.log1p(away[:, None] / shifted).sum(axis=1)
         pieces.append(np.exp(exponent) * (1.0 + 2j * (bend / saturation**2 + beyond) * y))
         starts.append(z)
         if exponent[-1].real < -_NEGLIGIBLE:
@@ -125,9 +141,10 @@ def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
     weights[0] *= 0.5  # the two halves of the contour are mirror images
     total = float(weights.sum().real)
     dim = quadratic.size
-    log_integral = top + peak + 0.5 * dim * np.log(np.pi) + float(np.log(2.0 * h * total / np.pi))
+    log_factor = 0.5 * (dim * np.log(np.pi) - float(np.log(shifted).sum())) + float(np.log(2.0 * h * total / np.pi))
+    log_integral = top + saddle + float((squares / shifted).sum()) + log_factor
     variances = 0.5 / z
-    return SphereMixture(float(log_integral), weights / total, linear * variances, variances)
+    return SphereMixture(log_integral, weights / total, linear * variances, variances, shifted, linear, log_factor)
 
 
 def _saddle(rates: FloatArray, squares: FloatArray) -> float:

@@ -222,23 +222,18 @@ class Local(Model):
         return self.from_original(self.model.natural_parameters(**params))
 
     def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
-        original = self._matrices[0] @ theta
-        return self.model.log_normaliser(original, embedding_dim) - self._at_centre(original)
-
-    def _at_centre(self, original: FloatArray) -> float:
-        """l·μ + μᵀSμ, which is zero in the statistics of this form."""
-        linear, quadratic = self.model.split(original, self.centre.size)
-        return float(self.centre @ (linear + quadratic @ self.centre))
+        mixture, axes = self.model.mixture(self._matrices[0] @ theta, embedding_dim)
+        return mixture.log_integral_about(axes.T @ self.centre)
 
     def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
         return self._cumulants(theta)[1:]
 
     def _cumulants(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Log of the integral, its gradient (p,) and Hessian (p, p) in θ."""
-        original = self._matrices[0] @ theta
-        mixture, axes = self.model.mixture(original, self.centre.size)
+        mixture, axes = self.model.mixture(self._matrices[0] @ theta, self.centre.size)
         # Moments of y = x − μ along the principal axes, and L = (to_local axes) y.
-        mean, second, covariance = mixture.moments(axes.T @ self.centre)
+        centre = axes.T @ self.centre
+        mean, second, covariance = mixture.moments(centre)
         D = self.centre.size
         i, j = _upper(D)
         turned = self._to_local @ axes
@@ -246,9 +241,8 @@ class Local(Model):
         to_statistics = np.zeros((theta.size, D + i.size))
         to_statistics[:D, :D] = turned
         to_statistics[D:, D:] = forms[:, i, j] * np.where(i == j, 1.0, 2.0)
-        value = mixture.log_integral - self._at_centre(original)
         expected = to_statistics @ np.concatenate([mean, second[i, j]])
-        return value, expected, to_statistics @ covariance @ to_statistics.T
+        return mixture.log_integral_about(centre), expected, to_statistics @ covariance @ to_statistics.T
 
     def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
         """θ of the largest likelihood, by Newton's method from the normal density with these moments."""
