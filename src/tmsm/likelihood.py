@@ -38,6 +38,7 @@ _STEP_ERROR, _STEP_CHANGE = 0.1, 2.0
 # Random nodes add their variance to the estimate's, which is then stated: a tenth of a standard error adds 0.5 %.
 _DRAW_ERROR_SHARE = 0.1
 _MAX_DRAWS = 1_000_000
+_LOWEST = -700.0
 _MAX_DRAW_NUMBERS = 20_000_000
 
 
@@ -101,7 +102,9 @@ class RegionLikelihood:
         exponents = self.statistics @ theta
         exponents += self.log_weights
         top = float(exponents.max())
-        q = np.exp(np.subtract(exponents, top, out=exponents), out=exponents)
+        exponents -= top
+        # Not below 1e−304: numbers that lose digits there are slow to compute with.
+        q = np.exp(np.maximum(exponents, _LOWEST, out=exponents), out=exponents)
         total = float(q.sum())
         q /= total
         gradient = q @ self.statistics

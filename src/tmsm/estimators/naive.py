@@ -68,7 +68,8 @@ class NaiveMLE(Estimator):
         model = check_model(self.model)
         D = as_rows(X, "X").shape[1]
         rows = Rows(X, Everywhere(model.whole_manifold(D)), sample_weight)
-        model = model.centred(rows.sample())
+        sample = rows.sample()
+        model = model.centred(sample)
         constraint = model.constraint(D)
         require_rows(len(rows), constraint)
         sums = sum_statistics(model, rows)
@@ -90,7 +91,7 @@ class NaiveMLE(Estimator):
             influence=influence,
             kept=rows.kept(),
             kept_share=1.0 / rows.sample_stride,
-            likelihood=WholeLikelihood(model, sums.mean, rows.sample()[:1]),
+            likelihood=WholeLikelihood(model, sums.mean, sample[:1]),
             status="The maximum of the likelihood on the whole manifold: truncation is ignored."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
         )

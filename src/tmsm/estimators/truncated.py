@@ -112,7 +112,7 @@ class TruncatedMLE(Estimator):
         check_random_state(self.random_state)
         rows = Rows(X, self.region, sample_weight, self.outside)
         start, model = self._start(X, rows, sample_weight)
-        sums = _sums(model, rows)
+        sums, sample = _sums(model, rows), rows.sample()
         D = self.region.manifold.embedding_dim
         constraint = model.constraint(D)
         require_rows(sums.n, constraint)
@@ -124,7 +124,7 @@ class TruncatedMLE(Estimator):
             self._likelihood = None
         else:
             rest = (self.log_exposure, self.random_state)
-            found = Truncated(model, self.region, sums, rows.sample(), *rest).maximum(start)
+            found = Truncated(model, self.region, sums, sample, *rest).maximum(start)
             theta, likelihood = found.theta, found.likelihood
             _, slope, information = likelihood(theta)
             expected, extra = slope + sums.mean, likelihood.extra_variance
@@ -151,7 +151,7 @@ class TruncatedMLE(Estimator):
             kept_share=1.0 / rows.sample_stride,
             method="likelihood",
             log_exposure=self.log_exposure,
-            likelihood=self._likelihood or WholeLikelihood(model, sums.mean, rows.sample()[:1]),
+            likelihood=self._likelihood or WholeLikelihood(model, sums.mean, sample[:1]),
             facts=(("region", repr(self.region)), *facts),
         )
         self._log_likelihood = float("nan")
