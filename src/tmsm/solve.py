@@ -17,6 +17,8 @@ __all__ = ["MAX_CONDITION", "Solution", "solve", "solve_near"]
 
 # Beyond it fewer than four digits of θ would be left.
 MAX_CONDITION = 1e12
+# Of the mean directions that are tried in a small region, so many are followed.
+_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def _on_orbit(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> Soluti
 def _on_local_set(constraint: LocalSet, A: FloatArray, b: FloatArray) -> Solution:
     if not (np.isfinite(A).all() and np.trace(A) > 0.0):
         raise EstimationError(_singular(np.inf))
-    return _ended(constraint, A, b, minimise_over(constraint, _quadratic(A, b), _near_locally(constraint.local, A, b)))
+    return _ended(constraint, A, b, minimise_over(constraint, _quadratic(A, b), _near_locally(constraint, A, b)))
 
 
 def solve_near(constraint: Constraint, A: FloatArray, b: FloatArray, theta: FloatArray) -> Solution:
@@ -156,16 +158,18 @@ def _near(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> list[Float
     return near
 
 
-def _near_locally(local: Local, A: FloatArray, b: FloatArray) -> list[FloatArray]:
-    """Where to begin in a small region: the best normal density there, and the mean direction of the linear part alone.
+def _near_locally(constraint: LocalSet, A: FloatArray, b: FloatArray) -> list[FloatArray]:
+    """Where to begin in a small region: the best normal density there, and the best of some mean directions.
 
-    The linear part has the statistics v and h.
+    Given a mean direction, the shapes across it are a linear space; a direction and its opposite have the same one.
     """
-    D = local.centre.size
+    local = constraint.local
     normal = _minimum_in(np.eye(b.size)[:, local.normal_statistics], A, b)
-    alone = local.to_original(D) @ _minimum_in(np.eye(b.size, D), A, b)
-    basis = np.column_stack([local.from_original(column) for column in ovals_about(alone[:D]).T])
-    return [local.normal_from(normal), _minimum_in(basis, A, b)]
+    found = [_minimum_in(local.ovals_about(direction), A, b) for direction in local.directions()]
+    order = np.argsort([float(theta @ A @ theta + 2.0 * b @ theta) for theta in found])
+    ranked = [found[k] for k in order]
+    allowed = [theta for theta in ranked if constraint.allows(theta)]
+    return [local.normal_from(normal), *allowed[:_STARTS], *ranked[:_STARTS]]
 
 
 def _minimum_in(basis: FloatArray, A: FloatArray, b: FloatArray) -> FloatArray:

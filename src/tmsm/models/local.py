@@ -33,6 +33,7 @@ from tmsm.models.harmonic import (
     on_great_circle,
     traceless_basis,
 )
+from tmsm.models.orbits import ovals_about
 from tmsm.models.parameters import Parameters
 from tmsm.newton import Point
 from tmsm.values import frozen_array
@@ -43,6 +44,8 @@ __all__ = ["Local", "LocalSet", "local_form"]
 _SMALL = 0.25
 # A direction in which the log density would fall off by less than this share of its steepest is taken to fall off so.
 _FLATTEST = 0.02
+# Distances from the centre at which a mean direction is looked for.
+_RINGS = 6
 # Where a start may lie at most, in radians from the centre.
 _FARTHEST = 1.0
 
@@ -300,6 +303,22 @@ class Local(Model):
         values = np.maximum(values, _FLATTEST * largest)
         mode = vectors @ ((vectors.T @ theta[: D - 1]) / values)
         return self.normal_near(mode, vectors @ np.diag(values) @ vectors.T)
+
+    def directions(self) -> FloatArray:
+        """Directions to look for a mean in, shape (m, D): the centre, and others up to a right angle from it."""
+        D = self.centre.size
+        axes = np.eye(D - 1)
+        i, j = np.triu_indices(D - 1, 1)
+        turns = np.vstack([axes, np.sqrt(0.5) * (axes[i] + axes[j]), np.sqrt(0.5) * (axes[i] - axes[j])])
+        away = np.vstack([turns, -turns]) @ self._across.T
+        angles = np.geomspace(self.spread, 0.5 * np.pi, _RINGS)
+        rings = [np.cos(angle) * self.centre + np.sin(angle) * away for angle in angles]
+        return np.vstack([self.centre, *rings])
+
+    def ovals_about(self, direction: FloatArray) -> FloatArray:
+        """`orbits.ovals_about` in θ of this form, shape (p, …)."""
+        columns: FloatArray = self._matrices[1] @ ovals_about(direction)
+        return columns
 
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
         return self.model.draw(n, rng, **params)
