@@ -19,10 +19,12 @@ from tmsm.manifolds import Euclidean
 from tmsm.models.base import Model
 from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted, minimise_over
 from tmsm.models.integration import Plan, plan_nodes
+from tmsm.models.local import LocalSet
 from tmsm.moments import LogExposure, StatisticSums, exposure_values
 from tmsm.newton import Minimum, newton_step
 from tmsm.quadrature import has_nodes
 from tmsm.regions.base import Region
+from tmsm.solve import solve
 
 __all__ = ["Maximum", "RegionLikelihood", "Truncated", "WholeLikelihood", "likelihood_near"]
 
@@ -238,13 +240,32 @@ class Truncated:
                 if self._is_enough(likelihood, theta, step):
                     return Maximum(step.point.theta, likelihood, one_step=True)
                 one_step = False
-            best = minimise_over(self.constraint, likelihood, [theta])
+            best = minimise_over(self.constraint, likelihood, [theta, *self._projected(likelihood, theta)])
             if best is None:
                 break
             before, theta = theta, best.minimum.point.theta
             if likelihood.suits(self.model, self.region, theta, before, self.sample):
                 return Maximum(theta, likelihood)
         raise _no_maximum()
+
+    def _projected(self, likelihood: RegionLikelihood, theta: FloatArray) -> list[FloatArray]:
+        """In a small region another start: the θ of a curved family that is nearest to the best normal density there.
+
+        The normal densities are a linear space, in which f has one minimum; near means in its curvature there.
+        """
+        constraint = self.constraint
+        if not isinstance(constraint, LocalSet):
+            return []
+        basis = np.eye(theta.size)[:, constraint.local.normal_statistics]
+        normal = minimise_over(AffineSubspace(np.zeros(theta.size), basis), likelihood, [theta])
+        if normal is None:
+            return []
+        top = normal.minimum.point.theta
+        information = likelihood(top)[2]
+        try:
+            return [solve(constraint, information, -information @ top).theta]
+        except EstimationError:
+            return []
 
     def _is_enough(self, likelihood: RegionLikelihood, start: FloatArray, step: Minimum) -> bool:
         """Whether a step ended at the maximum but for a share of a standard error: it stayed where f is a quadratic."""
