@@ -161,6 +161,7 @@ class Estimator(ABC):
         fit = self._fitted
         sentences = [fit.status]
         if fit.covariance is not None:
+            sentences += fit.model.cautions(fit.theta, fit.covariance, fit.embedding_dim)
             sentences += cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)
         if fit.n_groups is not None and fit.n_groups < _FEW_GROUPS:
             sentences.append(f"{fit.n_groups} groups are few: the errors may be too small.")

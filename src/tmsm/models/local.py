@@ -22,6 +22,7 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.arrays import FloatArray, IntArray, row_dots
+from tmsm.errors import EstimationError
 from tmsm.manifolds import Manifold
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint, Unrestricted
@@ -44,6 +45,8 @@ __all__ = ["Local", "LocalSet", "local_form"]
 _SMALL = 0.25
 # A direction in which the log density would fall off by less than this share of its steepest is taken to fall off so.
 _FLATTEST = 0.02
+# Larger parameters than these cannot be given to a model.
+_LARGEST = 1e10
 # Distances from the centre at which a mean direction is looked for.
 _RINGS = 6
 # Where a start may lie at most, in radians from the centre.
@@ -205,8 +208,43 @@ class Local(Model):
         constraint = self.model.constraint(embedding_dim)
         return constraint if isinstance(constraint, Unrestricted) else LocalSet(self, constraint)
 
+    def cautions(self, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:
+        """Which parameters of a family without a constraint a small region leaves open.
+
+        There a density is its slope, its bend and little else: terms of third and fourth order stand for most of θ.
+        A direction of θ counts as determined if its error is below the concentration that rows with this spread have.
+        """
+        if not isinstance(self.model.constraint(embedding_dim), Unrestricted):
+            return []
+        there = self._matrices[0]
+        original = there @ covariance @ there.T
+        scale = 1.0 / self.spread**2
+        # The determined directions, counted from the local form, whose numbers differ less in size.
+        sizes = np.linalg.svd(there @ _root(covariance), compute_uv=False) / scale
+        determined = int(np.count_nonzero(sizes <= 1.0))
+        if determined == theta.size:
+            return []
+        jacobian = self.model.parameter_jacobian(there @ theta, embedding_dim)
+        errors = {name: float(np.sqrt(np.diag(J @ original @ J.T).max())) for name, J in jacobian.items()}
+        open_ = [f"{name} (standard error up to {error:.2g})" for name, error in errors.items() if error > scale]
+        smaller = "Kent() or VonMisesFisher()" if embedding_dim == 3 else "VonMisesFisher()"
+        return [
+            f"The rows extend over so little of the sphere (about {np.degrees(self.spread):.2g} degrees) that they "
+            f"determine only {determined} of the {theta.size} parameters; not determined: {' and '.join(open_)}. "
+            f"What they do determine is the density inside the region. For parameters with a meaning use {smaller}."
+        ]
+
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
-        return self.model.parameters(self._matrices[0] @ theta, embedding_dim)
+        original = self._matrices[0] @ theta
+        largest = float(np.abs(original).max())
+        if not largest < _LARGEST:
+            raise EstimationError(
+                f"The rows extend over so little of the sphere (about {np.degrees(self.spread):.2g} degrees) that "
+                f"{type(self.model).__name__} cannot be estimated: its parameters would be as large as {largest:.1e} and "
+                "cancel each other. Use Kent() or VonMisesFisher(), or project the rows to a plane and use "
+                "MultivariateNormal()."
+            )
+        return self.model.parameters(original, embedding_dim)
 
     def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
         there = self._matrices[0]
@@ -377,6 +415,14 @@ class _LocalPoint(Point):
 
     def moved(self, step: FloatArray) -> Point:
         return _LocalPoint(self.local, self.original.moved(step))
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """A matrix R with R Rᵀ = covariance, shape (p, p)."""
+    scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    root: FloatArray = scale[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 @lru_cache(maxsize=32)
