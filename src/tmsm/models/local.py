@@ -61,7 +61,12 @@ def local_form(model: HarmonicFamily, X: FloatArray) -> Model:
         return model
     centre = total / length
     spread = float(np.sqrt(((X - centre) ** 2).sum() / (len(X) * (X.shape[1] - 1))))
-    return Local(model, centre, spread) if 0.0 < spread < _SMALL else model
+    if not 0.0 < spread < _SMALL:
+        return model
+    # On rounded numbers, so that rows which differ little have the same form, and moments in it can be added.
+    unit = 2.0 ** np.round(np.log2(spread))
+    centre = np.round(4.0 * centre / unit) * unit / 4.0
+    return Local(model, centre / np.linalg.norm(centre), float(unit))
 
 
 @final
