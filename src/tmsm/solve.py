@@ -8,7 +8,7 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError
 from tmsm.models.constraints import AffineSubspace, Best, Constraint, FixedNorm, Unrestricted, minimise_over
-from tmsm.models.local import Local, LocalSet
+from tmsm.models.local import LocalSet
 from tmsm.models.orbits import RotationOrbit, ovals_about
 from tmsm.newton import Objective, minimise
 from tmsm.secular import minimise_on_sphere
@@ -149,7 +149,6 @@ def _near(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> list[Float
     At high concentration the linear and the quadratic part hardly differ on the rows, and the first one's mean
     direction may be far off.  Given a mean direction μ, the shapes across it are a linear space.
     """
-
     near = [_minimum_in(np.eye(b.size), A, b)]
     if constraint.linear:
         D = constraint.embedding_dim

@@ -43,6 +43,8 @@ __all__ = ["Local", "LocalSet", "local_form"]
 
 # Rows whose coordinates spread by less than this, in radians, are few enough of a sphere to need local coordinates.
 _SMALL = 0.25
+# Below this there is nothing but rounding.
+_SMALLEST = 1e-9
 # A direction in which the log density would fall off by less than this share of its steepest is taken to fall off so.
 _FLATTEST = 0.02
 # Larger parameters than these cannot be given to a model.
@@ -61,7 +63,7 @@ def local_form(model: HarmonicFamily, X: FloatArray) -> Model:
         return model
     centre = total / length
     spread = float(np.sqrt(((X - centre) ** 2).sum() / (len(X) * (X.shape[1] - 1))))
-    if not 0.0 < spread < _SMALL:
+    if not _SMALLEST < spread < _SMALL:
         return model
     # On rounded numbers, so that rows which differ little have the same form, and moments in it can be added.
     unit = 2.0 ** np.round(np.log2(spread))
@@ -102,12 +104,12 @@ class Local(Model):
 
     @cached_property
     def _to_local(self) -> FloatArray:
-        """L = (v, h) from x − μ, shape (D, D)."""
+        """The way from x − μ to L = (v, h), shape (D, D)."""
         return np.vstack([self._across.T / self.spread, -self.centre / self.spread**2])
 
     @cached_property
     def _from_local(self) -> FloatArray:
-        """x − μ from L, shape (D, D)."""
+        """The way back from L to x − μ, shape (D, D)."""
         return np.column_stack([self._across * self.spread, -self.centre * self.spread**2])
 
     def _coordinates(self, X: FloatArray) -> FloatArray:
@@ -232,12 +234,18 @@ class Local(Model):
         jacobian = self.model.parameter_jacobian(there @ theta, embedding_dim)
         errors = {name: float(np.sqrt(np.diag(J @ original @ J.T).max())) for name, J in jacobian.items()}
         open_ = [f"{name} (standard error up to {error:.2g})" for name, error in errors.items() if error > scale]
-        smaller = "Kent() or VonMisesFisher()" if embedding_dim == 3 else "VonMisesFisher()"
         return [
             f"The rows extend over so little of the sphere (about {np.degrees(self.spread):.2g} degrees) that they "
             f"determine only {determined} of the {theta.size} parameters; not determined: {' and '.join(open_)}. "
-            f"What they do determine is the density inside the region. For parameters with a meaning use {smaller}."
+            "What they do determine is the density inside the region. "
+            f"For parameters with a meaning use {self._smaller}."
         ]
+
+    @property
+    def _smaller(self) -> str:
+        """Families with fewer parameters, in words."""
+        flat = isinstance(self.model.constraint(self.centre.size), Unrestricted)
+        return "Kent() or VonMisesFisher()" if flat and self.centre.size == 3 else "VonMisesFisher()"
 
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
         original = self._matrices[0] @ theta
@@ -245,8 +253,8 @@ class Local(Model):
         if not largest < _LARGEST:
             raise EstimationError(
                 f"The rows extend over so little of the sphere (about {np.degrees(self.spread):.2g} degrees) that "
-                f"{type(self.model).__name__} cannot be estimated: its parameters would be as large as {largest:.1e} and "
-                "cancel each other. Use Kent() or VonMisesFisher(), or project the rows to a plane and use "
+                f"{type(self.model).__name__} cannot be estimated: its parameters would be as large as {largest:.1e} "
+                f"and cancel each other. Use {self._smaller}, or project the rows to a plane and use "
                 "MultivariateNormal()."
             )
         return self.model.parameters(original, embedding_dim)
@@ -452,7 +460,8 @@ def _local_forms(D: int) -> FloatArray:
 def _dual_forms(D: int) -> FloatArray:
     """Matrices G_k, shape (q, D, D), with tr(F_k G_l) = δ_kl: from values of the forms back to products of L."""
     F = _local_forms(D)
-    return F / np.einsum("kij,kij->k", F, F)[:, None, None]
+    duals: FloatArray = F / np.einsum("kij,kij->k", F, F)[:, None, None]
+    return duals
 
 
 def _form_coordinates(matrix: FloatArray) -> FloatArray:
