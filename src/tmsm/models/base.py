@@ -70,6 +70,10 @@ class Model(ValueObject, ABC):
         """The set in which θ is sought: everywhere, unless something is known."""
         return Unrestricted(self.n_statistics(embedding_dim))
 
+    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+        """The allowed θ whose parameter ``name`` has this value; None where the family cannot say."""
+        return None
+
     @abstractmethod
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
         """Named parameters at θ."""

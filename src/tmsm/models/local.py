@@ -25,7 +25,7 @@ from tmsm.arrays import FloatArray, IntArray, row_dots
 from tmsm.errors import EstimationError
 from tmsm.manifolds import Manifold
 from tmsm.models.base import Model
-from tmsm.models.constraints import Constraint, Unrestricted
+from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
 from tmsm.models.harmonic import (
     HarmonicFamily,
     form_values,
@@ -212,8 +212,7 @@ class Local(Model):
         return psi
 
     def constraint(self, embedding_dim: int) -> Constraint:
-        constraint = self.model.constraint(embedding_dim)
-        return constraint if isinstance(constraint, Unrestricted) else LocalSet(self, constraint)
+        return self._seen_locally(self.model.constraint(embedding_dim))
 
     def cautions(self, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:
         """Which parameters of a family without a constraint a small region leaves open.
@@ -258,6 +257,17 @@ class Local(Model):
                 "MultivariateNormal()."
             )
         return self.model.parameters(original, embedding_dim)
+
+    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+        constraint = self.model.slice(name, value, embedding_dim)
+        return None if constraint is None else self._seen_locally(constraint)
+
+    def _seen_locally(self, constraint: Constraint) -> Constraint:
+        """A set of the family's own θ, in θ of this form."""
+        back = self._matrices[1]
+        if isinstance(constraint, AffineSubspace):
+            return AffineSubspace(back @ constraint.offset, np.linalg.qr(back @ constraint.basis)[0])
+        return constraint if isinstance(constraint, Unrestricted) else LocalSet(self, constraint)
 
     def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
         there = self._matrices[0]
@@ -401,7 +411,7 @@ class LocalSet(Constraint):
         return self.original.allows(self._original(theta))
 
     def borders(self) -> Sequence[Constraint]:
-        return [LocalSet(self.local, border) for border in self.original.borders()]
+        return [self.local._seen_locally(border) for border in self.original.borders()]
 
     def describe(self, theta: FloatArray, on_border: bool) -> str:
         return self.original.describe(self._original(theta), on_border)
