@@ -150,15 +150,16 @@ def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
 def _saddle(rates: FloatArray, squares: FloatArray) -> float:
     """T > 0 with Σ 1/(2(λ+t)) + γ²/(4(λ+t)²) = 1.
 
-    The left side is decreasing and convex, so Newton from the left of the root goes up to it.
+    With g the left side, 1/√g is increasing and concave, so Newton for 1/√g = 1 from the left of the root goes up to
+    it; at high concentration it is nearly linear, and a few steps do.
     """
     lowest = rates == 0.0
     t = 0.25 * float(lowest.sum() + np.sqrt(lowest.sum() ** 2 + 16.0 * squares[lowest].sum()))
     for _ in range(200):
         shifted = rates + t
-        excess = float((0.5 / shifted + squares / shifted**2).sum()) - 1.0
+        g = float((0.5 / shifted + squares / shifted**2).sum())
         slope = float((0.5 / shifted**2 + 2.0 * squares / shifted**3).sum())
-        step = excess / slope
+        step = 2.0 * g * (np.sqrt(g) - 1.0) / slope
         t += step
         if abs(step) <= 1e-14 * t:
             break
