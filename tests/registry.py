@@ -7,7 +7,7 @@ import numpy as np
 import tmsm
 from tmsm import weights
 from tmsm.manifolds import Manifold
-from tmsm.models import Model
+from tmsm.models import Local, Model
 from tmsm.regions import Region
 from tmsm.weights import Weight
 
@@ -151,6 +151,10 @@ MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
 
 # The same families written about another origin, as `centred` does.
 MODELS += [(model.centred(np.array([[3.0, -1.0], [5.0, 0.5]])), params) for model, params in MODELS[5:8]]
+MODELS += [(Local(model, unit(1.0, -1.5, 1.0), 0.9), params) for model, params in (MODELS[10], *MODELS[18:25])]
+MODELS += [
+    (Local(tmsm.FisherBingham(), unit(*centre), 0.9), MODELS[k][1]) for k, centre in ((9, (1, 1)), (11, (1, 0, 1, -1)))
+]
 
 
 def model_id(entry: tuple[Model, dict[str, np.ndarray]]) -> str:

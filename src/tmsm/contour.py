@@ -13,11 +13,12 @@ would grow again.  On it the trapezoidal rule converges exponentially, at any co
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import FloatArray, IntArray
 
 __all__ = ["SphereMixture", "sphere_mixture"]
 
@@ -43,47 +44,58 @@ class SphereMixture:
         image.  An expectation is the real part of a weighted sum; that of the weights is one.
     means, variances
         Of the coordinates given the node, complex, shape (K, D).
+    rates, linear, log_factor
+        λ_i + t and γ_i at the saddle point, shape (D,), and the logarithm of the integral's factor there.
     """
 
     log_integral: float
     weights: ComplexArray
     means: ComplexArray
     variances: ComplexArray
+    rates: FloatArray
+    linear: FloatArray
+    log_factor: float
 
-    def moments(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean (D,) of x, second moments (D, D), and the covariance of y = (x, x_i x_j for i ≤ j)."""
-        w, m, s = self.weights, self.means, self.variances
-        i, j = np.triu_indices(m.shape[1])
-        diagonal = s[:, i] * (i == j)
-        mean = _real(w @ m)
-        pairs = m[:, i] * m[:, j] + diagonal
-        second = np.empty((m.shape[1], m.shape[1]))
-        second[i, j] = second[j, i] = _real(w @ pairs)
-        # Cov(y) = E Cov(y | t) + Cov E(y | t).
-        y = np.hstack([m, pairs])
-        y -= _real(w @ y)
-        between = _real((y * w[:, None]).T @ y)
-        return mean, second, between + _real(np.tensordot(w, self._conditional(), axes=1))
+    def log_integral_about(self, center: FloatArray) -> float:
+        """`log_integral` less the exponent at a point of the sphere, shape (D,): exact where both are large.
 
-    def _conditional(self) -> ComplexArray:
-        """Cov(y | t) at each node, (K, d, d): Isserlis' formulae for independent coordinates."""
-        m, s = self.means, self.variances
+        With t at the saddle point and m_i = γ_i / (2(λ_i + t)) the difference is Σ (λ_i + t)(c_i − m_i)².
+        """
+        return float(self.rates @ (center - 0.5 * self.linear / self.rates) ** 2) + self.log_factor
+
+    def moments(self, center: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Mean (D,) of y = x − center, second moments (D, D), and the covariance of (y, y_i y_j for i ≤ j)."""
+        w, m, s = self.weights, self.means - center, self.variances
         D = m.shape[1]
-        i, j = np.triu_indices(D)
-        S = s[:, :, None] * np.eye(D)
-        out = np.empty((len(m), D + i.size, D + i.size), dtype=np.complex128)
-        out[:, :D, :D] = S
-        out[:, :D, D:] = S[:, :, i] * m[:, None, j] + S[:, :, j] * m[:, None, i]
-        out[:, D:, :D] = out[:, :D, D:].transpose(0, 2, 1)
-
-        def term(a: NDArray[np.intp], b: NDArray[np.intp], c: NDArray[np.intp], d: NDArray[np.intp]) -> ComplexArray:
-            """s_ac (½ s_bd + m_b m_d): the four ways to pair (a, b) with (c, d)."""
-            rest = 0.5 * S[:, b[:, None], d] + m[:, b][:, :, None] * m[:, d][:, None, :]
-            product: ComplexArray = S[:, a[:, None], c] * rest
-            return product
-
-        out[:, D:, D:] = term(i, j, i, j) + term(i, j, j, i) + term(j, i, i, j) + term(j, i, j, i)
-        return out
+        i, j = _upper(D)
+        weighted = s * w[:, None]
+        products = m[:, i] * m[:, j]
+        pairs = products + s[:, i] * (i == j)
+        # Cov(y, yy) = E Cov(· | t) + Cov E(· | t).
+        both = np.hstack([m, pairs])
+        mean = _real(w @ both)
+        both -= mean
+        total = _real((both * w[:, None]).T @ both)
+        # Given t the coordinates are independent: Cov(y_a, y_i y_j) = δ_ai s_a m_j + δ_aj s_a m_i, and
+        # Cov(y_i y_j, y_k y_l) = the four δ_ik s_i (½ δ_jl s_j + m_j m_l): Isserlis' formulae.
+        sm = _real(weighted.T @ m)
+        ss = _real(weighted.T @ s)
+        smm = np.empty((D, D, D))
+        smm[:, i, j] = smm[:, j, i] = _real(weighted.T @ products)
+        total[:D, :D] += np.diag(_real(weighted.sum(axis=0)))
+        cross = np.zeros((D, i.size))
+        pair = np.arange(i.size)
+        np.add.at(cross, (i, pair), sm[i, j])
+        np.add.at(cross, (j, pair), sm[j, i])
+        total[:D, D:] += cross
+        total[D:, :D] += cross.T
+        for a, b in ((i, j), (j, i)):
+            for c, d in ((i, j), (j, i)):
+                rest = smm[a[:, None], b[:, None], d] + 0.5 * ss[a, b][:, None] * (b[:, None] == d)
+                total[D:, D:] += rest * (a[:, None] == c)
+        second = np.empty((D, D))
+        second[i, j] = second[j, i] = mean[D:]
+        return mean[:D], second, total
 
 
 def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
@@ -106,15 +118,19 @@ def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
     limit = float((shifted * (1.0 - np.sqrt(share)))[far].min()) if far.any() else np.inf
     beyond = 0.5 * float(bearable.min()) if far.any() else 0.0
 
-    peak = saddle - 0.5 * float(np.log(shifted).sum()) + float((squares / shifted).sum())
+    # What the saddle's equation leaves over is rounding, and counts at high concentration.
+    left = 1.0 - float((0.5 / shifted + squares / shifted**2).sum())
+    drift = float((0.5 / shifted).sum()) + left
     pieces: list[ComplexArray] = []
     starts: list[ComplexArray] = []
     for block in range(1000):
         y = h * np.arange(block * _BLOCK, (block + 1) * _BLOCK)
         saturation = 1.0 + bend * y**2 / limit
-        t = saddle + 1j * y - (bend / saturation + beyond) * y**2
-        z = rates + t[:, None]
-        exponent = t - 0.5 * np.log(z).sum(axis=1) + (squares / z).sum(axis=1) - peak
+        away = 1j * y - (bend / saturation + beyond) * y**2  # t − saddle
+        z = shifted + away[:, None]
+        # The exponent less that of the saddle, t − ½ Σ log z + Σ γ²/(4z), without its large terms that cancel.
+        curved = (squares / (shifted**2 * z)).sum(axis=1)
+        exponent = drift * away + curved * away**2 - 0.5 * np.log1p(away[:, None] / shifted).sum(axis=1)
         pieces.append(np.exp(exponent) * (1.0 + 2j * (bend / saturation**2 + beyond) * y))
         starts.append(z)
         if exponent[-1].real < -_NEGLIGIBLE:
@@ -125,27 +141,35 @@ def sphere_mixture(quadratic: FloatArray, linear: FloatArray) -> SphereMixture:
     weights[0] *= 0.5  # the two halves of the contour are mirror images
     total = float(weights.sum().real)
     dim = quadratic.size
-    log_integral = top + peak + 0.5 * dim * np.log(np.pi) + float(np.log(2.0 * h * total / np.pi))
+    log_factor = 0.5 * (dim * np.log(np.pi) - float(np.log(shifted).sum())) + float(np.log(2.0 * h * total / np.pi))
+    log_integral = top + saddle + float((squares / shifted).sum()) + log_factor
     variances = 0.5 / z
-    return SphereMixture(float(log_integral), weights / total, linear * variances, variances)
+    return SphereMixture(log_integral, weights / total, linear * variances, variances, shifted, linear, log_factor)
 
 
 def _saddle(rates: FloatArray, squares: FloatArray) -> float:
     """T > 0 with Σ 1/(2(λ+t)) + γ²/(4(λ+t)²) = 1.
 
-    The left side is decreasing and convex, so Newton from the left of the root goes up to it.
+    With g the left side, 1/√g is increasing and concave, so Newton for 1/√g = 1 from the left of the root goes up to
+    it; at high concentration it is nearly linear, and a few steps do.
     """
     lowest = rates == 0.0
     t = 0.25 * float(lowest.sum() + np.sqrt(lowest.sum() ** 2 + 16.0 * squares[lowest].sum()))
     for _ in range(200):
         shifted = rates + t
-        excess = float((0.5 / shifted + squares / shifted**2).sum()) - 1.0
+        g = float((0.5 / shifted + squares / shifted**2).sum())
         slope = float((0.5 / shifted**2 + 2.0 * squares / shifted**3).sum())
-        step = excess / slope
+        step = 2.0 * g * (np.sqrt(g) - 1.0) / slope
         t += step
         if abs(step) <= 1e-14 * t:
             break
     return t
+
+
+@lru_cache(maxsize=32)
+def _upper(D: int) -> tuple[IntArray, IntArray]:
+    """Indices i ≤ j; NumPy makes them anew each time."""
+    return np.triu_indices(D)
 
 
 def _real(array: ComplexArray) -> FloatArray:

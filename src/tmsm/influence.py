@@ -8,11 +8,11 @@ from typing import final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.equations import EquationSpec, equation_residuals
 from tmsm.models.base import Model
-from tmsm.moments import MomentSpec, row_residuals
-from tmsm.rows import Rows
+from tmsm.moments import MomentSpec, StatisticSums, row_residuals
+from tmsm.rows import Block, Rows
 
 __all__ = ["EquationInfluence", "Influence", "LikelihoodInfluence", "MomentInfluence"]
 
@@ -63,3 +63,23 @@ class LikelihoodInfluence(Influence):
     def of(self, rows: Rows) -> FloatArray:
         centred = rows.map(lambda block: self.model.statistics(block.X) - self.mean)
         return np.concatenate(list(centred)) @ self.matrix.T
+
+    def covariance(self, rows: Rows, sums: StatisticSums) -> FloatArray:
+        """Cov(θ̂), shape (p, p): the inverse information, or with unequal weights the sandwich Σ w² ψψᵀ / (Σw)².
+
+        Weights may depend on x, as the inverse of a probability of being in the table does.  The inverse
+        information times Σw²/(Σw)² would be right only for weights that do not.
+        """
+        if rows.equally_weighted:
+            return self.matrix / sums.effective_n
+
+        def squares(block: Block) -> FloatArray:
+            away, share = self.model.statistics(block.X) - self.mean, block.weights() / sums.weight_sum
+            # A row pulls the estimate towards itself by its leverage, which makes its residual too small.
+            leverage = share * row_dots(away @ self.matrix, away)
+            return weighted_gram(away, (share / np.maximum(1.0 - leverage, 0.5)) ** 2)
+
+        total = rows.total(squares)
+        assert total is not None, "there are rows inside"
+        covariance = self.matrix @ total @ self.matrix.T
+        return 0.5 * (covariance + covariance.T)

@@ -9,27 +9,38 @@ are, so no digits are lost at high concentration.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
 from tmsm.arrays import FloatArray, weighted_gram
-from tmsm.errors import EstimationError, TooManyNodesError
+from tmsm.errors import EstimationError, InvalidInputError, TooManyNodesError
+from tmsm.manifolds import Euclidean
 from tmsm.models.base import Model
+from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted, minimise_over
 from tmsm.models.integration import Plan, plan_nodes
+from tmsm.models.local import LocalSet
 from tmsm.moments import LogExposure, StatisticSums, exposure_values
+from tmsm.newton import Minimum, newton_step
 from tmsm.quadrature import has_nodes
 from tmsm.regions.base import Region
+from tmsm.solve import solve
 
-__all__ = ["RegionLikelihood", "WholeLikelihood", "likelihood_near"]
+__all__ = ["Maximum", "RegionLikelihood", "Truncated", "WholeLikelihood", "likelihood_near"]
 
 # The nodes are refined until they move the estimate by less than this share of its standard error.
 _ERROR_SHARE = 0.05
-# Nodes made for a θ serve all within this share of its length.
-_NEAR = 0.1
+# Nodes made for a θ serve all others whose log density differs from its own by so many standard deviations at most.
+_NEAR = 1.0
+# Nodes are made for a θ; if the maximum turns out to lie where they do not serve, they are made again.
+_MAX_ROUNDS = 6
+# One Newton step is enough where it ends so many standard errors from the maximum, and where the information changed
+# by no more than such a factor on the way.
+_STEP_ERROR, _STEP_CHANGE = 0.1, 2.0
 # Random nodes add their variance to the estimate's, which is then stated: a tenth of a standard error adds 0.5 %.
 _DRAW_ERROR_SHARE = 0.1
 _MAX_DRAWS = 1_000_000
+_LOWEST = -700.0
 _MAX_DRAW_NUMBERS = 20_000_000
 
 
@@ -77,6 +88,8 @@ class RegionLikelihood:
         What random nodes add to 1/n in the covariance; zero for a grid.
     cell
         How fine the grid is; None for random nodes.
+    pruned
+        Whether the grid covers only where the density that it was made for has its mass.
     """
 
     statistics: FloatArray
@@ -84,13 +97,16 @@ class RegionLikelihood:
     error_share: float = 0.0
     extra_variance: float = 0.0
     cell: int | None = None
+    pruned: bool = False
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """f(θ), its gradient (p,) and Hessian (p, p)."""
         exponents = self.statistics @ theta
         exponents += self.log_weights
         top = float(exponents.max())
-        q = np.exp(np.subtract(exponents, top, out=exponents), out=exponents)
+        exponents -= top
+        # Not below 1e−304: numbers that lose digits there are slow to compute with.
+        q = np.exp(np.maximum(exponents, _LOWEST, out=exponents), out=exponents)
         total = float(q.sum())
         q /= total
         gradient = q @ self.statistics
@@ -109,15 +125,166 @@ class RegionLikelihood:
         """Whether nodes that were made for one θ serve another as well."""
         if self.cell is None:
             return self.effective_nodes(theta) >= 0.5 * self.effective_nodes(made_for)
-        if np.linalg.norm(theta - made_for) <= _NEAR * np.linalg.norm(made_for):
+        change = theta - made_for
+        if all(float(change @ self(at)[2] @ change) <= _NEAR**2 for at in (theta, made_for)):
             return True
-        return plan_nodes(model, region, theta, sample).grid.cell <= self.cell
+        return not self.pruned and plan_nodes(model, region, theta, sample).grid.cell <= self.cell
 
     def effective_nodes(self, theta: FloatArray) -> float:
         """For random nodes: how many equally weighted ones they are worth at θ."""
         exponents = self.statistics @ theta + self.log_weights
         q = np.exp(exponents - exponents.max())
         return float(q.sum() ** 2 / (q @ q))
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Where the likelihood is largest, the nodes that show it, and whether one Newton step was enough."""
+
+    theta: FloatArray
+    likelihood: RegionLikelihood
+    one_step: bool = False
+
+    @property
+    def value(self) -> float:
+        """The value of f there."""
+        return self.likelihood(self.theta)[0]
+
+
+@final
+@dataclass(frozen=True)
+class Truncated:
+    """Rows of a model that was only seen inside a region, and the search for their maximum of the likelihood.
+
+    Attributes
+    ----------
+    model, region, log_exposure
+        What is fitted, and where and how the rows could be seen.
+    sums, sample
+        Of the rows: their statistics, and some of them, shape (m, D).
+    random_state
+        Of random nodes.
+    """
+
+    model: Model
+    region: Region
+    sums: StatisticSums
+    sample: FloatArray
+    log_exposure: LogExposure | None = None
+    random_state: Any = 0
+
+    @property
+    def constraint(self) -> Constraint:
+        """The set in which θ is sought."""
+        return self.model.constraint(self.region.manifold.embedding_dim)
+
+    def near(self, theta: FloatArray) -> RegionLikelihood:
+        """The likelihood with nodes for θ."""
+        return likelihood_near(
+            self.model, self.region, theta, self.sums, self.sample, self.log_exposure, self.random_state
+        )
+
+    def maximum(self, start: FloatArray | None, *, one_step: bool = False) -> Maximum:
+        """The maximum, from a θ and, where that does not lead there, from the naive likelihood's and a flat density.
+
+        In θ without a constraint f is convex, and any minimum is the lowest.  On a curved set the value is compared
+        with that at the naive likelihood's θ, and the search begins there again if that one is better.  With
+        ``one_step`` a single Newton step is taken where it is enough.
+        """
+        convex = isinstance(self.constraint, Unrestricted | AffineSubspace)
+        D = self.region.manifold.embedding_dim
+        found: Maximum | None = None
+        reasons: list[EstimationError] = []
+
+        def search(theta: FloatArray, one_step: bool = False) -> Maximum | None:
+            try:
+                return self._from(theta, one_step)
+            except EstimationError as error:
+                reasons.append(error)
+                return None
+
+        if start is not None:
+            found = search(start, one_step)
+            if found is not None and convex:
+                return found
+        try:
+            naive = self.model.maximise_likelihood(self.sums.mean, D)
+        except EstimationError as error:
+            reasons.append(error)
+        except InvalidInputError:  # a family without a likelihood on the whole manifold
+            pass
+        else:
+            if found is None or self._value(naive, found) < found.value:
+                found = search(naive)
+        if found is None and convex and not isinstance(self.region.manifold, Euclidean):
+            found = search(self.constraint.point(np.zeros(self.model.n_statistics(D))).theta)
+        if found is None:
+            raise reasons[0] if reasons else _no_maximum()
+        return found
+
+    def _value(self, theta: FloatArray, found: Maximum) -> float:
+        """The value of f at another θ, by the nodes of a maximum if they serve."""
+        likelihood = found.likelihood
+        if not likelihood.suits(self.model, self.region, theta, found.theta, self.sample):
+            if likelihood.cell is None:
+                return np.inf  # values by other random nodes cannot be compared
+            likelihood = self.near(theta)
+        return likelihood(theta)[0]
+
+    def _from(self, theta: FloatArray, one_step: bool) -> Maximum:
+        """The maximum that a search from θ ends in."""
+        for _ in range(_MAX_ROUNDS):
+            likelihood = self.near(theta)
+            if one_step:
+                step = newton_step(likelihood, self.constraint.point(theta), self.constraint.allows)
+                if self._is_enough(likelihood, theta, step):
+                    return Maximum(step.point.theta, likelihood, one_step=True)
+                one_step = False
+            best = minimise_over(self.constraint, likelihood, [theta, *self._projected(likelihood, theta)])
+            if best is None:
+                break
+            before, theta = theta, best.minimum.point.theta
+            if likelihood.suits(self.model, self.region, theta, before, self.sample):
+                return Maximum(theta, likelihood)
+        raise _no_maximum()
+
+    def _projected(self, likelihood: RegionLikelihood, theta: FloatArray) -> list[FloatArray]:
+        """In a small region another start: the θ of a curved family that is nearest to the best normal density there.
+
+        The normal densities are a linear space, in which f has one minimum; near means in its curvature there.
+        """
+        constraint = self.constraint
+        if not isinstance(constraint, LocalSet):
+            return []
+        basis = np.eye(theta.size)[:, constraint.local.normal_statistics]
+        normal = minimise_over(AffineSubspace(np.zeros(theta.size), basis), likelihood, [theta])
+        if normal is None:
+            return []
+        top = normal.minimum.point.theta
+        information = likelihood(top)[2]
+        try:
+            return [solve(constraint, information, -information @ top).theta]
+        except EstimationError:
+            return []
+
+    def _is_enough(self, likelihood: RegionLikelihood, start: FloatArray, step: Minimum) -> bool:
+        """Whether a step ended at the maximum but for a share of a standard error: it stayed where f is a quadratic."""
+        if not (step.reached and self.sums.effective_n * step.decrement <= _STEP_ERROR**2):
+            return False
+        tangent = self.constraint.tangent(step.point.theta)
+        before, after = (tangent.T @ likelihood(at)[2] @ tangent for at in (start, step.point.theta))
+        scale = 1.0 / np.sqrt(np.diag(after))
+        values, vectors = np.linalg.eigh(after * np.outer(scale, scale))
+        white = scale[:, None] * vectors / np.sqrt(np.maximum(values, 1e-300))
+        changes = np.linalg.eigvalsh(white.T @ before @ white)
+        return bool(changes[0] >= 1.0 / _STEP_CHANGE and changes[-1] <= _STEP_CHANGE)
+
+
+def _no_maximum() -> EstimationError:
+    return EstimationError(
+        "The likelihood under truncation has no maximum that could be found: inside this region the rows "
+        "do not determine every parameter. Use more rows, fix what is known, or a smaller model."
+    )
 
 
 def likelihood_near(
@@ -174,7 +341,8 @@ def _on_grid(model: Model, plan: Plan, mean: FloatArray, log_exposure: LogExposu
     log_weights = nodes.log_weights
     if log_exposure is not None:
         log_weights = log_weights + exposure_values(log_exposure, nodes.X)
-    return RegionLikelihood(model.statistics(nodes.X) - mean, log_weights, cell=plan.grid.cell)
+    statistics = model.statistics(nodes.X) - mean
+    return RegionLikelihood(statistics, log_weights, cell=plan.grid.cell, pruned=plan.prune is not None)
 
 
 def _by_draws(

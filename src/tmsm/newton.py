@@ -54,6 +54,15 @@ class Minimum:
     curvature: FloatArray
     reached: bool
 
+    @property
+    def decrement(self) -> float:
+        """slopeᵀ curvature⁻¹ slope, twice what another Newton step promises; infinite where the set bends down."""
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(self.curvature), 1e-300))
+        values, vectors = np.linalg.eigh(self.curvature * np.outer(scale, scale))
+        if not values[0] > 0.0:
+            return np.inf
+        return float((vectors.T @ (scale * self.slope)) ** 2 @ (1.0 / values))
+
 
 def minimise(objective: Objective, start: Point, known: Sequence[FloatArray] = ()) -> Minimum | None:
     """Damped Newton: steps along negative curvature are turned round, steps uphill shortened.

@@ -93,6 +93,14 @@ class Rows:
         return self._weight is not None
 
     @property
+    def equally_weighted(self) -> bool:
+        """Whether all rows that count at all count alike."""
+        if self._weight is None:
+            return True
+        counted = self._weight[self._weight > 0.0]
+        return bool(counted.size == 0 or (counted == counted[0]).all())
+
+    @property
     def effective_number(self) -> float:
         """(Σw)²/Σw² of all rows, their number where they have no weights; zero if all weights are."""
         if self._weight is None:

@@ -8,6 +8,7 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError
 from tmsm.models.constraints import AffineSubspace, Best, Constraint, FixedNorm, Unrestricted, minimise_over
+from tmsm.models.local import LocalSet
 from tmsm.models.orbits import RotationOrbit, ovals_about
 from tmsm.newton import Objective, minimise
 from tmsm.secular import minimise_on_sphere
@@ -16,6 +17,8 @@ __all__ = ["MAX_CONDITION", "Solution", "solve", "solve_near"]
 
 # Beyond it fewer than four digits of θ would be left.
 MAX_CONDITION = 1e12
+# Of the mean directions that are tried in a small region, so many are followed.
+_STARTS = 3
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,13 @@ def _on_orbit(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> Soluti
     return _ended(constraint, A, b, best)
 
 
+@solve.register
+def _on_local_set(constraint: LocalSet, A: FloatArray, b: FloatArray) -> Solution:
+    if not (np.isfinite(A).all() and np.trace(A) > 0.0):
+        raise EstimationError(_singular(np.inf))
+    return _ended(constraint, A, b, minimise_over(constraint, _quadratic(A, b), _near_locally(constraint, A, b)))
+
+
 def solve_near(constraint: Constraint, A: FloatArray, b: FloatArray, theta: FloatArray) -> Solution:
     """Like `solve`, but on a curved set the minimum next to a given θ of it."""
     if isinstance(constraint, Unrestricted | AffineSubspace):
@@ -139,19 +149,35 @@ def _near(constraint: RotationOrbit, A: FloatArray, b: FloatArray) -> list[Float
     At high concentration the linear and the quadratic part hardly differ on the rows, and the first one's mean
     direction may be far off.  Given a mean direction μ, the shapes across it are a linear space.
     """
-
-    def minimum(basis: FloatArray) -> FloatArray:
-        reduced = basis.T @ A @ basis
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(reduced), 1e-300))
-        inverse = np.linalg.pinv(reduced * np.outer(scale, scale), rcond=1.0 / MAX_CONDITION, hermitian=True)
-        return -basis @ (scale * (inverse @ (scale * (basis.T @ b))))
-
-    near = [minimum(np.eye(b.size))]
+    near = [_minimum_in(np.eye(b.size), A, b)]
     if constraint.linear:
         D = constraint.embedding_dim
-        alone = minimum(np.eye(b.size, D))
-        near.append(minimum(ovals_about(alone[:D])))
+        alone = _minimum_in(np.eye(b.size, D), A, b)
+        near.append(_minimum_in(ovals_about(alone[:D]), A, b))
     return near
+
+
+def _near_locally(constraint: LocalSet, A: FloatArray, b: FloatArray) -> list[FloatArray]:
+    """Where to begin in a small region: the best normal density there, and the best of some mean directions.
+
+    Given a mean direction, the shapes across it are a linear space; a direction and its opposite have the same one.
+    """
+    local = constraint.local
+    normal = _minimum_in(np.eye(b.size)[:, local.normal_statistics], A, b)
+    found = [_minimum_in(local.ovals_about(direction), A, b) for direction in local.directions()]
+    order = np.argsort([float(theta @ A @ theta + 2.0 * b @ theta) for theta in found])
+    ranked = [found[k] for k in order]
+    allowed = [theta for theta in ranked if constraint.allows(theta)]
+    return [local.normal_from(normal), *allowed[:_STARTS], *ranked[:_STARTS]]
+
+
+def _minimum_in(basis: FloatArray, A: FloatArray, b: FloatArray) -> FloatArray:
+    """The θ in the span of some columns (p, k) with the lowest θᵀAθ + 2bᵀθ."""
+    reduced = basis.T @ A @ basis
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(reduced), 1e-300))
+    inverse = np.linalg.pinv(reduced * np.outer(scale, scale), rcond=1.0 / MAX_CONDITION, hermitian=True)
+    found: FloatArray = -basis @ (scale * (inverse @ (scale * (basis.T @ b))))
+    return found
 
 
 def _unit_diagonal(A: FloatArray) -> FloatArray:

@@ -134,6 +134,7 @@ class Estimator(ABC):
         if fit.undetermined is not None:
             sentences.insert(0, fit.undetermined)
         elif fit.covariance is not None:
+            sentences += fit.model.cautions(fit.theta, fit.covariance, fit.embedding_dim)
             sentences += cautions(fit.model, fit.params, fit.intervals(0.95, None))
         if fit.n_groups is not None and fit.n_groups < _FEW_GROUPS:
             sentences.append(f"{fit.n_groups} groups are few: the errors may be too small.")

@@ -68,7 +68,8 @@ class NaiveMLE(Estimator):
         model = check_model(self.model)
         D = as_rows(X, "X").shape[1]
         rows = Rows(X, Everywhere(model.whole_manifold(D)), sample_weight)
-        model = model.centred(rows.sample())
+        sample = rows.sample()
+        model = model.centred(sample)
         constraint = model.constraint(D)
         require_rows(len(rows), constraint)
         sums = sum_statistics(model, rows)
@@ -76,19 +77,21 @@ class NaiveMLE(Estimator):
             raise EstimationError("sample_weight is zero for every row: there is nothing to fit.")
         theta = model.maximise_likelihood(sums.mean, D)
         expected, information = model.expectation(theta, D)
-        per_row = inverse_information(information, constraint.tangent(theta), 1.0)
+        influence = LikelihoodInfluence(
+            model, expected, inverse_information(information, constraint.tangent(theta), 1.0)
+        )
         self._fit = Fit(
             title=f"NaiveMLE: {self.model!r}",
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),
             theta=theta,
-            covariance=per_row / sums.effective_n,
+            covariance=influence.covariance(rows, sums),
             n_samples=len(rows),
-            influence=LikelihoodInfluence(model, expected, per_row),
+            influence=influence,
             kept=rows.kept(),
             kept_share=1.0 / rows.sample_stride,
-            likelihood=WholeLikelihood(model, sums.mean, rows.sample()[:1]),
+            likelihood=WholeLikelihood(model, sums.mean, sample[:1]),
             status="The maximum of the likelihood on the whole manifold: truncation is ignored."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
         )

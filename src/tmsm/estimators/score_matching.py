@@ -16,7 +16,7 @@ from tmsm.estimators.base import Estimator, Fit, check_model, check_region, requ
 from tmsm.estimators.diagnostics import weight_shares
 from tmsm.inference import inverse_information, moment_influence, sandwich_covariance
 from tmsm.influence import EquationInfluence, Influence, LikelihoodInfluence, MomentInfluence
-from tmsm.likelihood import likelihood_near
+from tmsm.likelihood import Truncated
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.moments import (
@@ -24,13 +24,11 @@ from tmsm.moments import (
     LogExposure,
     Moments,
     MomentSpec,
-    StatisticSums,
     accumulate,
     check_exposure,
     residual_squares,
     sum_statistics,
 )
-from tmsm.newton import newton_step
 from tmsm.polynomials import LocalPolynomials
 from tmsm.regions.base import Region
 from tmsm.rows import BORDER_TOLERANCE, Rows
@@ -68,8 +66,9 @@ class ScoreMatching(Estimator):
         gradients; the values must be finite.
     refine
         "mle" takes one Newton step from the estimate towards the maximum of the likelihood under
-        truncation, which is as accurate as that maximum to first order; it needs nodes inside the
-        region, see `TruncatedMLE`.  None, the default, needs no integral.
+        truncation, which is as accurate as that maximum to first order, and goes on to the maximum where
+        the step does not end within a tenth of a standard error of it; `status_` says which.  It needs
+        nodes inside the region, see `TruncatedMLE`.  None, the default, needs no integral.
     standard_errors
         Whether `fit` reads the rows a second time for the covariance.
 
@@ -172,7 +171,7 @@ class ScoreMatching(Estimator):
             else:
                 self._fit_single(spec, rows)
             if self.refine is not None:
-                self._refine(sum_statistics(spec.model, rows), sample[0])
+                self._refine(rows, sample[0])
         except EstimationError:
             if len(rows) > 1 and rows.all_identical():
                 raise EstimationError(
@@ -504,26 +503,35 @@ class ScoreMatching(Estimator):
             *super()._diagnostics(),
         ]
 
-    def _refine(self, sums: StatisticSums | None, sample: FloatArray) -> None:
-        """One Newton step from the estimate towards the maximum of the likelihood."""
+    def _refine(self, rows: Rows, sample: FloatArray) -> None:
+        """One Newton step from the estimate towards the maximum of the likelihood; more where one is not enough."""
         assert self._fit is not None
-        assert sums is not None
         fit, model = self._fit, self._fit.model
+        sums = sum_statistics(model, rows)
+        assert sums is not None, "the sample has rows inside"
         constraint = model.constraint(fit.embedding_dim)
-        likelihood = likelihood_near(model, self.region, fit.theta, sums, sample, self.log_exposure)
-        found = newton_step(likelihood, constraint.point(fit.theta), constraint.allows)
-        theta = found.point.theta
+        problem = Truncated(model, self.region, sums, sample, self.log_exposure)
+        found = problem.maximum(fit.theta, one_step=True)
+        theta, likelihood = found.theta, found.likelihood
         _, slope, information = likelihood(theta)
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
-        variance = 1.0 / sums.effective_n + likelihood.extra_variance
+        influence = LikelihoodInfluence(model, slope + sums.mean, per_row)
+        covariance = None
+        if self.standard_errors:
+            covariance = influence.covariance(rows, sums) + per_row * likelihood.extra_variance
         self._fit = replace(
             fit,
             params=model.parameters(theta, fit.embedding_dim),
             theta=theta,
-            covariance=per_row * variance if self.standard_errors else None,
-            influence=LikelihoodInfluence(model, slope + sums.mean, per_row),
-            method=f"{fit.method}, one step",
-            status="Score matching, then one Newton step towards the maximum of the likelihood under truncation."
+            covariance=covariance,
+            influence=influence,
+            method=f"{fit.method}, one step" if found.one_step else f"{fit.method}, likelihood",
+            status=(
+                "Score matching, then one Newton step towards the maximum of the likelihood under truncation."
+                if found.one_step
+                else "Score matching, then Newton's method to the maximum of the likelihood under truncation: "
+                "from this start one step was not enough."
+            )
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
             facts=(*fit.facts, ("nodes", likelihood.description)),
             likelihood=likelihood,

@@ -11,9 +11,8 @@ from tmsm.estimators.base import Estimator, Fit, check_model, check_region, requ
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.inference import inverse_information
 from tmsm.influence import LikelihoodInfluence
-from tmsm.likelihood import RegionLikelihood, WholeLikelihood, likelihood_near
+from tmsm.likelihood import RegionLikelihood, Truncated, WholeLikelihood, likelihood_near
 from tmsm.models.base import Model
-from tmsm.models.constraints import Constraint, minimise_over
 from tmsm.models.integration import integrate_kernel
 from tmsm.moments import LogExposure, StatisticSums, exposure_terms, sum_statistics
 from tmsm.quadrature import has_nodes
@@ -23,9 +22,6 @@ from tmsm.validation import check_random_state
 from tmsm.weights import Auto
 
 __all__ = ["TruncatedMLE"]
-
-# Nodes are made for a θ; if the maximum turns out to lie where they are too coarse, they are made again.
-_MAX_ROUNDS = 4
 
 
 class TruncatedMLE(Estimator):
@@ -54,7 +50,8 @@ class TruncatedMLE(Estimator):
     Attributes
     ----------
     params_, std_errors_, natural_params_, covariance_
-        The estimate and its errors, from the Fisher information.
+        The estimate and its errors, from the Fisher information; with unequal sample weights from the
+        sandwich, which allows for weights that depend on x.
     log_likelihood_ : float
         Mean log density of the rows at the estimate.
     n_nodes_ : int
@@ -115,20 +112,22 @@ class TruncatedMLE(Estimator):
         check_random_state(self.random_state)
         rows = Rows(X, self.region, sample_weight, self.outside)
         start, model = self._start(X, rows, sample_weight)
-        sums = _sums(model, rows)
+        sums, sample = _sums(model, rows), rows.sample()
         D = self.region.manifold.embedding_dim
         constraint = model.constraint(D)
         require_rows(sums.n, constraint)
         if not self.region.has_border and self.log_exposure is None:
             theta = model.maximise_likelihood(sums.mean, D)
             expected, information = model.expectation(theta, D)
-            variance = 1.0 / sums.effective_n
+            extra = 0.0
             facts, status = [], "The maximum of the likelihood; nothing was cut off."
             self._likelihood = None
         else:
-            theta, likelihood = self._maximise(model, constraint, start, sums, rows.sample())
+            rest = (self.log_exposure, self.random_state)
+            found = Truncated(model, self.region, sums, sample, *rest).maximum(start)
+            theta, likelihood = found.theta, found.likelihood
             _, slope, information = likelihood(theta)
-            expected, variance = slope + sums.mean, 1.0 / sums.effective_n + likelihood.extra_variance
+            expected, extra = slope + sums.mean, likelihood.extra_variance
             facts = [("nodes", likelihood.description)]
             status = "The maximum of the likelihood under truncation."
             self._likelihood = likelihood
@@ -137,21 +136,22 @@ class TruncatedMLE(Estimator):
         if rows.n_outside:
             facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
+        influence = LikelihoodInfluence(model, expected, per_row)
         self._fit = Fit(
             title=f"TruncatedMLE: {self.model!r}",
             model=model,
             embedding_dim=D,
             params=model.parameters(theta, D),
             theta=theta,
-            covariance=per_row * variance,
+            covariance=influence.covariance(rows, sums) + per_row * extra,
             n_samples=sums.n,
             status=status,
-            influence=LikelihoodInfluence(model, expected, per_row),
+            influence=influence,
             kept=rows.kept(),
             kept_share=1.0 / rows.sample_stride,
             method="likelihood",
             log_exposure=self.log_exposure,
-            likelihood=self._likelihood or WholeLikelihood(model, sums.mean, rows.sample()[:1]),
+            likelihood=self._likelihood or WholeLikelihood(model, sums.mean, sample[:1]),
             facts=(("region", repr(self.region)), *facts),
         )
         self._log_likelihood = float("nan")
@@ -234,8 +234,8 @@ class TruncatedMLE(Estimator):
             raise InvalidInputError("Nothing was cut off, so this fit used no nodes.")
         return self._likelihood
 
-    def _start(self, X: Any, rows: Rows, sample_weight: ArrayLike | None) -> tuple[FloatArray, Model]:
-        """θ of score matching, or of the naive likelihood where there is none, and the form of the model."""
+    def _start(self, X: Any, rows: Rows, sample_weight: ArrayLike | None) -> tuple[FloatArray | None, Model]:
+        """θ of score matching, None where there is none, and the form of the model."""
         matching = ScoreMatching(
             self.model,
             self.region,
@@ -247,27 +247,8 @@ class TruncatedMLE(Estimator):
         try:
             fit = matching.fit(X, sample_weight=sample_weight)._fitted
         except EstimationError:
-            model = self.model.centred(rows.sample())
-            D = self.region.manifold.embedding_dim
-            require_rows(len(rows), model.constraint(D))
-            return model.maximise_likelihood(_sums(model, rows).mean, D), model
+            return None, self.model.centred(rows.sample())
         return fit.theta, fit.model
-
-    def _maximise(
-        self, model: Model, constraint: Constraint, theta: FloatArray, sums: StatisticSums, sample: FloatArray
-    ) -> tuple[FloatArray, RegionLikelihood]:
-        for _ in range(_MAX_ROUNDS):
-            likelihood = likelihood_near(model, self.region, theta, sums, sample, self.log_exposure, self.random_state)
-            best = minimise_over(constraint, likelihood, [theta])
-            if best is None:
-                raise EstimationError(
-                    "The likelihood under truncation has no maximum that could be found: inside this region the rows "
-                    "do not determine every parameter. Use more rows, fix what is known, or a smaller model."
-                )
-            before, theta = theta, best.minimum.point.theta
-            if likelihood.suits(model, self.region, theta, before, sample):
-                break
-        return theta, likelihood
 
 
 def _sums(model: Model, rows: Rows) -> StatisticSums:

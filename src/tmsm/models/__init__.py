@@ -4,6 +4,7 @@ from tmsm.models.base import Model
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
 from tmsm.models.fisher_bingham import Bingham, FisherBingham
 from tmsm.models.kent import Kent
+from tmsm.models.local import Local
 from tmsm.models.multivariate_normal import MultivariateNormal
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.translated import Translated
@@ -18,6 +19,7 @@ __all__ = [
     "FisherBingham",
     "FixedNorm",
     "Kent",
+    "Local",
     "Model",
     "MultivariateNormal",
     "Parameters",

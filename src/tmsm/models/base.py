@@ -82,6 +82,10 @@ class Model(ValueObject, ABC):
     def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
         """Derivative of each named parameter, flattened, with respect to θ: name -> (size, p)."""
 
+    def cautions(self, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:
+        """Sentences on what an estimate with this covariance (p, p) does not determine, where the family knows."""
+        return []
+
     def check_spread(self, X: FloatArray) -> None:
         """Raise where rows like these can carry no estimate, however many there are."""
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import InvalidInputError
+from tmsm.models.base import Model
 from tmsm.models.harmonic import HarmonicFamily, as_quadratic, traceless_basis
+from tmsm.models.local import local_form
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.von_mises_fisher import concentration_from_resultant
 from tmsm.validation import check_concentration, check_vector
@@ -37,6 +39,9 @@ class FisherBingham(HarmonicFamily):
 
     fields = (Field("linear"), Field("quadratic"))
     has_linear = True
+
+    def centred(self, X: FloatArray) -> Model:
+        return local_form(self, X)
 
     def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
         linear, quadratic = self.split(theta, embedding_dim)

@@ -18,11 +18,22 @@ import numpy as np
 from tmsm.arrays import FloatArray, IntArray, row_dots, weighted_gram
 from tmsm.contour import SphereMixture, sphere_mixture
 from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.models.constraints import minimise_over
+from tmsm.models.constraints import Constraint, minimise_over
 from tmsm.models.envelope import AngularEnvelope
 from tmsm.models.spherical import SphereFamily
+from tmsm.newton import Objective
 
-__all__ = ["HarmonicFamily", "as_quadratic", "rotation", "rotation_generator", "traceless_basis"]
+__all__ = [
+    "HarmonicFamily",
+    "as_quadratic",
+    "form_values",
+    "maximum_over",
+    "monomial_map",
+    "on_great_circle",
+    "rotation",
+    "rotation_generator",
+    "traceless_basis",
+]
 
 
 class HarmonicFamily(SphereFamily):
@@ -122,14 +133,14 @@ class HarmonicFamily(SphereFamily):
         return np.concatenate([linear, coordinates]) if self.has_linear else coordinates
 
     def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
-        return self._mixture(theta, embedding_dim)[0].log_integral
+        return self.mixture(theta, embedding_dim)[0].log_integral
 
     def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
         return self._cumulants(theta, embedding_dim)[1:]
 
     def _cumulants(self, theta: FloatArray, embedding_dim: int) -> tuple[float, FloatArray, FloatArray]:
         """Log of the integral, its gradient (p,) and Hessian (p, p) in θ."""
-        mixture, axes = self._mixture(theta, embedding_dim)
+        mixture, axes = self.mixture(theta, embedding_dim)
         mean, second, covariance = mixture.moments()
         # From (x, x_i x_j) along the principal axes to t: x = V x′ and xᵀEx = x′ᵀ(VᵀEV)x′.
         D = embedding_dim
@@ -142,7 +153,8 @@ class HarmonicFamily(SphereFamily):
         L[m:, D:] = to_forms
         return mixture.log_integral, L @ np.concatenate([mean, second[i, j]]), L @ covariance @ L.T
 
-    def _mixture(self, theta: FloatArray, embedding_dim: int) -> tuple[SphereMixture, FloatArray]:
+    def mixture(self, theta: FloatArray, embedding_dim: int) -> tuple[SphereMixture, FloatArray]:
+        """The density as a mixture along the principal axes of S, which are the columns of the second, (D, D)."""
         linear, quadratic = self.split(theta, embedding_dim)
         values, axes = np.linalg.eigh(quadratic)
         return sphere_mixture(values, axes.T @ linear), axes
@@ -158,15 +170,7 @@ class HarmonicFamily(SphereFamily):
             return log_integral - float(theta @ mean), expected - mean, covariance
 
         _check_second_moment(np.eye(embedding_dim) / embedding_dim + self.split(mean, embedding_dim)[1])
-        near = self._likelihood_starts(mean, embedding_dim)
-        best = minimise_over(constraint, objective, near)
-        if best is None:
-            raise EstimationError(
-                "The likelihood has no maximum that could be found: for this family the rows are too few, nearly on "
-                "one great circle, or so close together that a mean and an oval cannot be told apart. "
-                "Use more rows or a smaller family."
-            )
-        return best.minimum.point.theta
+        return maximum_over(constraint, objective, self._likelihood_starts(mean, embedding_dim))
 
     def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
         """Some θ near which to search, from the mean of t."""
@@ -218,6 +222,18 @@ def traceless_basis(D: int) -> FloatArray:
     return stacked
 
 
+def maximum_over(constraint: Constraint, objective: Objective, near: Sequence[FloatArray]) -> FloatArray:
+    """θ at which minus the log likelihood is lowest, sought near some θ; an error where there is none."""
+    best = minimise_over(constraint, objective, near)
+    if best is None:
+        raise EstimationError(
+            "The likelihood has no maximum that could be found: for this family the rows are too few, nearly on "
+            "one great circle, or so close together that a mean and an oval cannot be told apart. "
+            "Use more rows or a smaller family."
+        )
+    return best.minimum.point.theta
+
+
 @lru_cache(maxsize=32)
 def _upper(D: int) -> tuple[IntArray, IntArray]:
     """Indices i ≤ j; NumPy makes them anew each time."""
@@ -226,19 +242,28 @@ def _upper(D: int) -> tuple[IntArray, IntArray]:
 
 @lru_cache(maxsize=32)
 def _monomial_map(D: int) -> FloatArray:
-    """Coefficients of (u_i v_j + u_j v_i)/2, i ≤ j, in uᵀEv for every E of the basis, shape (D(D+1)/2, q)."""
-    i, j = np.triu_indices(D)
-    return np.ascontiguousarray((traceless_basis(D)[:, i, j] * np.where(i == j, 1.0, 2.0)).T)
+    return monomial_map(traceless_basis(D))
+
+
+def monomial_map(forms: FloatArray) -> FloatArray:
+    """Coefficients of (u_i v_j + u_j v_i)/2, i ≤ j, in uᵀEv for symmetric matrices (q, D, D), (D(D+1)/2, q)."""
+    i, j = _upper(forms.shape[1])
+    return np.ascontiguousarray((forms[:, i, j] * np.where(i == j, 1.0, 2.0)).T)
 
 
 def _forms(U: FloatArray, V: FloatArray) -> FloatArray:
     """uᵀEv for every E of the basis, shape (n, q)."""
+    return form_values(U, V, _monomial_map(U.shape[1]))
+
+
+def form_values(U: FloatArray, V: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """uᵀEv for the matrices of a `monomial_map`, shape (n, q)."""
     i, j = _upper(U.shape[1])
     products = U[:, i] * V[:, j]
     if U is not V:
         products += U[:, j] * V[:, i]
         products *= 0.5
-    forms: FloatArray = products @ _monomial_map(U.shape[1])
+    forms: FloatArray = products @ coefficients
     return forms
 
 
@@ -268,10 +293,15 @@ def _blocks(first: FloatArray, second: FloatArray, linear: bool) -> FloatArray:
 def _check_second_moment(second: FloatArray) -> None:
     """Raise where the mean of xxᵀ, shape (D, D), does not have full rank."""
     if np.linalg.eigvalsh(second)[0] < 1e-12:
-        raise EstimationError(
-            "All rows lie on one great circle (or great subsphere): the spread across it is zero, and this family "
-            "has no finite estimate. Model the points on the circle itself, a sphere of one dimension less."
-        )
+        raise on_great_circle()
+
+
+def on_great_circle() -> EstimationError:
+    """Of rows without any spread across a great circle."""
+    return EstimationError(
+        "All rows lie on one great circle (or great subsphere): the spread across it is zero, and this family "
+        "has no finite estimate. Model the points on the circle itself, a sphere of one dimension less."
+    )
 
 
 def as_quadratic(values: Any, name: str = "quadratic") -> FloatArray:

@@ -11,9 +11,11 @@ import numpy as np
 from tmsm.arrays import ArrayLike, FloatArray
 from tmsm.errors import EstimationError, InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
+from tmsm.models.base import Model
 from tmsm.models.constraints import AffineSubspace, Constraint
 from tmsm.models.fisher_bingham import start_from_resultant
 from tmsm.models.harmonic import HarmonicFamily
+from tmsm.models.local import local_form
 from tmsm.models.orbits import OrbitPoint, RotationOrbit
 from tmsm.models.parameters import Field, Parameters
 from tmsm.validation import as_float_array, check_concentration, check_flag, check_number, check_unit_vector
@@ -113,6 +115,9 @@ class Kent(HarmonicFamily):
                 f"Kent lives on the sphere S², and the region or X on {manifold!r}. "
                 "FisherBingham() is its generalisation to any sphere."
             )
+
+    def centred(self, X: FloatArray) -> Model:
+        return local_form(self, X)
 
     def constraint(self, embedding_dim: int) -> Constraint:
         # Each shape is a row of coefficients of (κ, α₁, α₂) for the offset and for each free parameter.
