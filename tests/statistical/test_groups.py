@@ -61,13 +61,17 @@ def test_intervals_cover_where_rows_depend_on_each_other(name):
     assert covered[False] / repeats < 0.8
 
 
-def test_the_bootstrap_draws_groups():
+def test_the_bootstrap_draws_the_groups_of_the_fit():
     X, labels = np.repeat(draw(400, 3), 5, axis=0), np.repeat([f"storm {k}" for k in range(400)], 5)
     fit = tmsm.ScoreMatching(MODEL, REGION, "geodesic").fit(X, groups=labels)
     grouped = fit.bootstrap(X, 200, random_state=0, groups=labels, n_jobs=1).std_errors.concentration
-    single = fit.bootstrap(X, 200, random_state=0, n_jobs=1).std_errors.concentration
+    known = fit.bootstrap(X, 200, random_state=0, n_jobs=1).std_errors.concentration
     assert grouped == pytest.approx(fit.std_errors_.concentration, rel=0.2)
-    assert single < 0.6 * grouped
+    assert known == pytest.approx(fit.std_errors_.concentration, rel=0.2)
+    with pytest.raises(ValueError, match="groups puts other rows together than the groups that the fit was made with"):
+        fit.bootstrap(X, 200, groups=np.roll(labels, 1))
+    alone = tmsm.ScoreMatching(MODEL, REGION, "geodesic").fit(X)
+    assert alone.bootstrap(X, 200, random_state=0, n_jobs=1).std_errors.concentration < 0.6 * grouped
 
 
 def test_groups_outside_the_region_do_not_count():

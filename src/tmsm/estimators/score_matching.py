@@ -14,8 +14,15 @@ from tmsm.equations import EquationSpec, sum_equations
 from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
 from tmsm.estimators.diagnostics import weight_shares
+from tmsm.groups import Groups
 from tmsm.inference import inverse_information, moment_influence, sandwich_covariance
-from tmsm.influence import EquationInfluence, Influence, LikelihoodInfluence, MomentInfluence
+from tmsm.influence import (
+    EquationInfluence,
+    Influence,
+    LikelihoodInfluence,
+    MomentInfluence,
+    small_sample_factor,
+)
 from tmsm.likelihood import likelihood_near
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
@@ -151,7 +158,8 @@ class ScoreMatching(Estimator):
             Relative weights of the rows, shape (n,).
         groups
             Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
-            storm: the standard errors are then cluster-robust.  The estimate is the same.
+            storm: errors, intervals and tests then take groups for independent, not rows.  The estimate of a single
+            weight is the same; several are combined by what differs between groups, and as many as groups carry.
 
         Returns
         -------
@@ -160,6 +168,8 @@ class ScoreMatching(Estimator):
         self._fit, self._stream, self._n_outside = None, None, 0
         self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
+        if groups is not None:
+            rows = rows.with_groups(Groups.of(groups, len(rows)))
         sample = rows.weighted_sample()
         spec = self._spec(rows, sample)
         try:
@@ -215,9 +225,10 @@ class ScoreMatching(Estimator):
         facts = [("equations", f"{found.n_equations} for {constraint.n_free} parameters")]
         covariance = found.covariance if self.standard_errors else None
         solution = found.solution
-        if ROWS_PER_SQUARE * found.n_equations**2 > sums.n:
+        n, what = self._n_independent(rows), "rows" if rows.groups is None else "groups"
+        if ROWS_PER_SQUARE * found.n_equations**2 > n:
             caution = (
-                f"{sums.n:,} rows are few for {found.n_equations} equations: the errors may be understated. "
+                f"{n:,.0f} {what} are few for {found.n_equations} equations: the errors may be understated. "
                 "Use a single weight ('auto' does), or the bootstrap."
             )
             solution = replace(solution, status=f"{solution.status} {caution}")
@@ -227,7 +238,7 @@ class ScoreMatching(Estimator):
                 "use the bootstrap, or a single weight."
             )
             solution = replace(solution, status=f"{solution.status} {caution}")
-        self._show(spec, solution, covariance, sums.n, influence, facts)
+        self._show(spec, solution, covariance, sums.n, n, influence, facts)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the estimate of earlier calls; they are not needed again afterwards.
@@ -300,8 +311,8 @@ class ScoreMatching(Estimator):
             Relative weights of the rows, shape (n,).
         """
         fit = self._fitted
-        rows = self._rows(X, sample_weight)
-        moments = accumulate(MomentSpec(fit.model, plain_weight(rows.region), self.log_exposure), rows)
+        rows = self._as_fitted()._rows(X, sample_weight)
+        moments = accumulate(MomentSpec(fit.model, plain_weight(rows.region), fit.log_exposure), rows)
         if moments is None or not moments.weight_sum > 0.0:
             raise InvalidInputError(rows.describe_absence())
         return -moments.objective(fit.theta)
@@ -346,16 +357,17 @@ class ScoreMatching(Estimator):
         return Rows(X, self.region, sample_weight, self.outside)
 
     def _for_resampling(self) -> ScoreMatching:
-        return ScoreMatching(**{**self.get_params(), "weight": self.weight_, "standard_errors": False})
+        return ScoreMatching(**{**self._fitted.asked, "weight": self.weight_, "standard_errors": False})
 
     def _spec(
-        self, rows: Rows, weighted: tuple[FloatArray, FloatArray | None], *, streamed: bool = False
+        self, rows: Rows, weighted: tuple[FloatArray, FloatArray | None, Groups | None], *, streamed: bool = False
     ) -> MomentSpec:
         """Fix what comes from a sample of the rows: scales of the weight, the origin of a flat model."""
         sample = weighted[0]
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
-        self._kept, self._kept_share = Rows(sample, rows.region, weighted[1]), 1.0 / rows.sample_stride
+        self._kept = Rows(sample, rows.region, weighted[1], groups=weighted[2])
+        self._kept_share = 1.0 / rows.sample_stride
         self._extent = float(np.ptp(sample, axis=0).max())
         if self._extent > 0.0 and not 1e-100 < self._extent < 1e100:
             raise InvalidInputError(
@@ -368,7 +380,7 @@ class ScoreMatching(Estimator):
     def _resolved_weight(self, rows: Rows, sample: FloatArray, streamed: bool) -> Weight:
         region, weight = rows.region, as_weight(self.weight)
         n_free = self.model.constraint(region.manifold.embedding_dim).n_free
-        n_rows = self._kept.effective_number / self._kept_share
+        n_rows = self._n_independent(rows)
         if isinstance(weight, Auto):
             weight = Auto(combine=weight.combine and not streamed).choose(region, n_free, n_rows)
         if streamed and isinstance(weight, Combined):
@@ -379,6 +391,10 @@ class ScoreMatching(Estimator):
         if isinstance(resolved, Combined):
             return resolved.with_level(region.manifold, n_free, n_rows)
         return resolved
+
+    def _n_independent(self, rows: Rows) -> float:
+        """How many rows, or groups of them, there are to weigh equations by."""
+        return self._kept.effective_number / (self._kept_share if rows.groups is None else 1.0)
 
     def _first_moments(self, rows: Rows) -> Moments | None:
         """The moments that a stream starts with, features about a first estimate included."""
@@ -423,11 +439,14 @@ class ScoreMatching(Estimator):
 
     def _publish(self, moments: Moments, solution: Solution, squares: FloatArray | None) -> None:
         spec = moments.spec
-        covariance = None if squares is None else sandwich_covariance(solution, squares, moments.weight_sum)
+        covariance = None
+        if squares is not None:
+            factor = small_sample_factor(moments.effective_n, solution.tangent.shape[1])
+            covariance = factor * sandwich_covariance(solution, squares, moments.weight_sum)
         self._moments, self._weight = moments, spec.weight
         influence = MomentInfluence(spec, solution.theta, moment_influence(solution))
         facts = [("objective", f"{moments.objective(solution.theta):.6g}")]
-        self._show(spec, solution, covariance, moments.n, influence, facts)
+        self._show(spec, solution, covariance, moments.n, moments.effective_n, influence, facts)
 
     def _show(
         self,
@@ -435,6 +454,7 @@ class ScoreMatching(Estimator):
         solution: Solution,
         covariance: FloatArray | None,
         n: int,
+        effective: float,
         influence: Influence,
         facts: list[tuple[str, str]],
     ) -> None:
@@ -465,7 +485,9 @@ class ScoreMatching(Estimator):
             log_exposure=spec.log_exposure,
             complete=self._stream is None,
             kept_share=self._kept_share,
+            error_df=max(effective - 1.0, 1.0),
             facts=tuple(facts),
+            asked=self.get_params(),
         )
 
     def _diagnostics(self) -> list[tuple[str, str]]:
@@ -498,6 +520,7 @@ class ScoreMatching(Estimator):
             params=model.parameters(theta, fit.embedding_dim),
             theta=theta,
             covariance=per_row * variance if self.standard_errors else None,
+            error_df=None,
             influence=LikelihoodInfluence(model, slope + sums.mean, per_row),
             method=f"{fit.method}, one step",
             status="Score matching, then one Newton step towards the maximum of the likelihood under truncation."
