@@ -21,9 +21,13 @@ __all__ = [
     "Influence",
     "LikelihoodInfluence",
     "MomentInfluence",
+    "error_df",
     "group_errors",
     "small_sample_factor",
 ]
+
+# Below so many rows for each parameter intervals are by Student's t.
+_ROWS_FOR_T = 50.0
 
 
 class Influence(ABC):
@@ -97,6 +101,15 @@ class GroupErrors:
 def small_sample_factor(n: float, n_free: int) -> float:
     """The factor n / (n − k) for a covariance from n independent rows, or groups, at an estimate of k parameters."""
     return n / max(n - n_free, 1.0)
+
+
+def error_df(n: float, n_free: int) -> float | None:
+    """Degrees of freedom of a covariance from n independent rows, None where normal quantiles do.
+
+    n − 1 below 50 rows for each parameter; from 100 on the difference is noise, and in between it fades.
+    """
+    share = min(2.0 - n / (_ROWS_FOR_T * n_free), 1.0)
+    return max(n - 1.0, 1.0) / share if share > 0.0 else None
 
 
 def group_errors(influence: Influence, rows: Rows, n_free: int) -> GroupErrors:

@@ -21,6 +21,7 @@ from tmsm.influence import (
     Influence,
     LikelihoodInfluence,
     MomentInfluence,
+    error_df,
     small_sample_factor,
 )
 from tmsm.likelihood import likelihood_near
@@ -485,7 +486,7 @@ class ScoreMatching(Estimator):
             log_exposure=spec.log_exposure,
             complete=self._stream is None,
             kept_share=self._kept_share,
-            error_df=max(effective - 1.0, 1.0),
+            error_df=error_df(effective, solution.tangent.shape[1]),
             facts=tuple(facts),
             asked=self.get_params(),
         )
