@@ -170,7 +170,8 @@ class Estimator(ABC):
         if fit.covariance is not None:
             sentences += cautions(fit.model, fit.theta, fit.covariance, fit.embedding_dim)
         if fit.n_groups is not None and fit.error_df is not None:
-            sentences += _few_groups(fit.n_groups, fit.error_df + 1.0)
+            k = fit.model.constraint(fit.embedding_dim).n_free
+            sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, k)
         if fit.n_samples < _FEW_ROWS * (k := fit.model.constraint(fit.embedding_dim).n_free):
             sentences.append(f"{fit.n_samples:,} rows are few for {k} parameters: take the errors for a rough guide.")
         sentences += extrapolation(fit.params, fit.kept.region)
@@ -501,8 +502,12 @@ def _refit(
         return None
 
 
-def _few_groups(count: int, effective: float) -> list[str]:
+def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
     """A sentence if there are few groups, or few that matter."""
+    if count <= n_free:
+        return [
+            f"{count} groups cannot tell the errors of {n_free} parameters: some are taken for zero. Do not use them."
+        ]
     if effective >= _FEW_GROUPS:
         return []
     if not _unequal(count, effective):

@@ -212,8 +212,9 @@ class ScoreMatching(Estimator):
             if chosen:  # many rows, but few distinct ones: a single weight may do
                 self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
                 return
+            few = "" if rows.groups is None else f"{rows.groups.count:,} groups may be too few to weigh them by. "
             raise EstimationError(
-                f"The combined equations do not determine the estimate: {error} Or use a single weight."
+                f"The combined equations do not determine the estimate: {error} {few}Or use a single weight."
             ) from error
         if found.p_value < _CONTRADICTION and chosen:
             self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
