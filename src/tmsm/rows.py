@@ -158,7 +158,11 @@ class Rows:
         """
         return self.weighted_sample()[0]
 
-    def weighted_sample(self) -> tuple[FloatArray, FloatArray | None, Groups | None]:
+    def weighted_sample(self) -> tuple[FloatArray, FloatArray | None]:
+        """`sample` and the sample weights of its rows, shape (m,), None where there are none."""
+        return self.grouped_sample()[:2]
+
+    def grouped_sample(self) -> tuple[FloatArray, FloatArray | None, Groups | None]:
         """`sample` with the weights of its rows, shape (m,), and their groups; None where there are none."""
         spread = slice(None, None, self.sample_stride)
         X = self._read(spread)
@@ -177,7 +181,7 @@ class Rows:
 
     def kept(self) -> Rows:
         """A copy of the sample as rows of their own: what an estimate keeps to be judged by later."""
-        X, weight, groups = self.weighted_sample()
+        X, weight, groups = self.grouped_sample()
         return Rows(X, self.region, weight, groups=groups)
 
     def with_groups(self, groups: Groups | None) -> Rows:

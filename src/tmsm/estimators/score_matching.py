@@ -171,7 +171,7 @@ class ScoreMatching(Estimator):
         rows = self._rows(X, sample_weight)
         if groups is not None:
             rows = rows.with_groups(Groups.of(groups, len(rows)))
-        sample = rows.weighted_sample()
+        sample = rows.grouped_sample()
         spec = self._spec(rows, sample)
         try:
             if isinstance(spec.weight, Combined):
@@ -400,7 +400,7 @@ class ScoreMatching(Estimator):
 
     def _first_moments(self, rows: Rows) -> Moments | None:
         """The moments that a stream starts with, features about a first estimate included."""
-        sample = rows.weighted_sample()
+        sample = rows.grouped_sample()
         if len(sample[0]) == 0:
             return None
         spec = self._spec(rows, sample, streamed=True)
