@@ -9,6 +9,7 @@ the family gives θ̂.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
 from tmsm.rows import Rows
 from tmsm.solve import Solution, solve, solve_near
 
-__all__ = ["Combination", "LocalFrame", "combine", "independent_equations"]
+__all__ = ["Combination", "LocalFrame", "SpareTest", "combine", "independent_equations", "spare_combinations"]
 
 # Each part's own covariance is made so much larger: keeps parts that nearly depend on each other from cancelling, and
 # does not depend on the coordinates or units in which a part is written.
@@ -41,6 +42,14 @@ _MAX_CORRECTION = 3.0
 # Streams are used where the error of θ₀ makes up at most this share of their mean square, as seen on so many rows.
 _MAX_SHARE = 0.01
 _SHARE_ROWS = 8192
+# A test leaves out what so nearly depends on the rest: combinations with a smaller share of an equation's variance are
+# carried by few rows and far from normal, so that the test would reject true models.
+_LEAST_VARIANCE = 0.05
+# What is left of a row, or group, that makes up nearly all of the spread in some combination.
+_LEAST_REST = 0.1
+# A test that rejects at this level is looked at again, without leverages, where so many numbers can be held.
+_SECOND_LOOK = 0.01
+_MAX_NUMBERS = 2**25
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,6 @@ def combine(
     spec: EquationSpec, rows: Rows, constraint: Constraint, sums: EquationSums, sample: FloatArray
 ) -> Combination:
     """Combine the equations of rows; ``sums`` are those of `sum_equations`, ``sample`` some of the rows."""
-    from scipy.special import chdtrc
-
     p = spec.n_statistics
     first = solve(constraint, sums.A[:p], sums.b[:p])
     residuals = sum_residuals(spec, rows, first.theta)
@@ -93,7 +100,7 @@ def combine(
     def weigh(covariance: FloatArray) -> FloatArray:
         return _inverse(reduction @ covariance @ reduction.T, part[:, None] == part[None, :])
 
-    effective = sums.weight_sum**2 / residuals.weight_squares
+    effective = residuals.effective_number
     weights = weigh(residuals.covariance)
     linear = isinstance(constraint, Unrestricted | AffineSubspace)
     slope = A @ frame.spread
@@ -135,7 +142,7 @@ def combine(
         influence @ reduction,
         L @ A,
         criterion / effective,
-        float(chdtrc(max(len(kept) - constraint.n_free, 1), criterion)),
+        _p_value(spec, rows, theta, reduction, A @ basis, covariance, mean, effective),
         len(kept),
     )
 
@@ -199,6 +206,71 @@ def _uncertain(
     size = np.diag(residuals.squares)[np.isin(spec.part_numbers(spec.n_statistics), numbers)]
     found[np.isin(part, numbers)] = moved > _MAX_SHARE * size / residuals.weight_squares
     return found
+
+
+class SpareTest(NamedTuple):
+    """Hotelling's T², its degrees of freedom and the probability of a larger one where all means are zero."""
+
+    statistic: float
+    df: int
+    p_value: float
+
+    @classmethod
+    def of(cls, mean: FloatArray, covariance: FloatArray, n: float) -> SpareTest:
+        """From means (q,) and the covariance that n independent rows, or groups, gave for them."""
+        from scipy.special import fdtrc
+
+        df = len(mean)
+        statistic = float(mean @ np.linalg.solve(covariance, mean))
+        rest = max(n - df, 1.0)
+        return cls(statistic, df, float(fdtrc(df, rest, statistic * rest / (df * max(n - 1.0, 1.0)))))
+
+    @classmethod
+    def of_parts(cls, mean: FloatArray, parts: FloatArray, n: float) -> SpareTest:
+        """From means (q,) and the parts (u, q) that rows, or groups, have in their errors.
+
+        Each part as if it had not been in the covariance: few rows next to the border may carry much of it.
+        """
+        leverage = np.einsum("ij,ij->i", parts, np.linalg.solve(parts.T @ parts, parts.T).T)
+        parts = parts / np.maximum(1.0 - leverage, _LEAST_REST)[:, None]
+        return cls.of(mean, parts.T @ parts, n)
+
+
+def spare_combinations(slope: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Combinations (q, m) of equations that do not feel an error of θ along the family, with unit covariance.
+
+    From the slope (m, k) of the equations along it and the covariance (m, m) of their means.
+    """
+    scale = _unit_scale(covariance)
+    slope = slope * scale[:, None]
+    slope = slope / np.linalg.norm(slope, axis=0)
+    across = np.linalg.svd(slope.T)[2][slope.shape[1] :]
+    values, vectors = np.linalg.eigh(across @ (covariance * np.outer(scale, scale)) @ across.T)
+    kept = values > _LEAST_VARIANCE
+    combinations: FloatArray = (vectors[:, kept] / np.sqrt(values[kept])).T @ across * scale
+    return combinations
+
+
+def _p_value(
+    spec: EquationSpec,
+    rows: Rows,
+    theta: FloatArray,
+    reduction: FloatArray,
+    slope: FloatArray,
+    covariance: FloatArray,
+    mean: FloatArray,
+    n: float,
+) -> float:
+    """Of the test that the equations left after a reduction, with these means and covariance, hold for one θ."""
+    combinations = spare_combinations(slope, covariance)
+    q = len(combinations)
+    if q == 0:
+        return 1.0
+    found = SpareTest.of(combinations @ mean, np.eye(q), n)
+    if found.p_value < _SECOND_LOOK and q * len(rows) <= _MAX_NUMBERS:
+        values = equation_residuals(spec, rows, theta, combinations @ reduction)
+        found = SpareTest.of_parts(*rows.mean_and_parts(values), n)
+    return found.p_value
 
 
 def _root(constraint: Constraint, theta: FloatArray, slope: FloatArray, offset: FloatArray) -> FloatArray:

@@ -32,7 +32,7 @@ class ComparedFit:
     difference
         How much it lies above the best.
     std_error
-        Standard error of that difference, from the rows' paired differences.
+        Standard error of that difference, from the paired differences of rows, or of groups of them.
     p_value
         Of the goodness of fit, None where there is no test.
     """
@@ -121,13 +121,20 @@ def compare(fits: Sequence[Estimator]) -> Comparison:
             raise InvalidInputError("The fits have different exposures, and the criterion's constant depends on it.")
         if one.n_samples != found[0].n_samples or not one.kept.same_as(found[0].kept):
             raise InvalidInputError("The fits are of different rows: only fits of the same rows can be compared.")
+        if (one.groups is None) != (found[0].groups is None) or (
+            one.groups is not None and found[0].groups is not None and not one.groups.same_as(found[0].groups)
+        ):
+            raise InvalidInputError(
+                "The fits know of different groups of rows, and the error of a difference depends on them: "
+                "give all of them the same groups."
+            )
     criteria = [fit._criterion() for fit in fits]
     order = np.argsort([criterion.value for criterion in criteria], kind="stable")
     best = criteria[order[0]]
     table = []
     for k in order:
         fit, criterion, one = fits[k], criteria[k], found[k]
-        apart = criterion.row_values - best.row_values
+        _, apart = one.kept.mean_and_parts((criterion.row_values - best.row_values)[:, None])
         goodness = fit.goodness_of_fit_
         table.append(
             ComparedFit(
@@ -136,7 +143,7 @@ def compare(fits: Sequence[Estimator]) -> Comparison:
                 one.model.constraint(one.embedding_dim).n_free,
                 criterion.value,
                 criterion.value - best.value,
-                float(np.std(apart) / np.sqrt(one.kept.effective_number)),
+                float(np.sqrt(np.sum(apart**2))),
                 None if goodness is None else goodness.p_value,
             )
         )

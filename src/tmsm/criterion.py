@@ -49,11 +49,18 @@ def information_criterion(
 
     The row's part of J is ρ_i(θ) = θᵀA_iθ + 2b_iᵀθ with slope 2 e_i, so fitting lowers the mean of ρ by
     −2 Σ w² e_i·φ_i / (Σw)² in expectation, φ_i the influence of the row on θ̂; with the same weight for fit and
-    comparison that is 2 tr(A⁻¹ cov e)/n.
+    comparison that is 2 tr(A⁻¹ cov e)/n.  Rows of one group are dependent, and their cross terms count as well; they
+    stay as many whatever share of the rows is looked at.
     """
     spec = MomentSpec(model, plain_weight(rows.region), log_exposure)
     e = row_residuals(spec, rows, theta)
     values = (e + row_residuals(spec, rows, np.zeros_like(theta))) @ theta
     w = rows.relative_weights()
-    optimism = -2.0 * share * float(w**2 @ np.einsum("ij,ij->i", e, influence.of(rows)))
+    psi = influence.of(rows)
+    own = float(w**2 @ np.einsum("ij,ij->i", e, psi))
+    between = 0.0
+    if rows.groups is not None:
+        (_, slopes), (_, influences) = rows.mean_and_parts(e), rows.mean_and_parts(psi)
+        between = float(np.einsum("ij,ij->", slopes, influences)) - own
+    optimism = -2.0 * (share * own + between)
     return Criterion(float(w @ values) + optimism, optimism, values)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tmsm.arrays import FloatArray, IntArray, weighted_gram
+from tmsm.groups import GroupSums, require_groups
 from tmsm.models.base import Model
 from tmsm.moments import BlockTerms, LinearSums, LogExposure, MomentSpec, exposure_terms
 from tmsm.polynomials import LocalPolynomials, PolynomialValues
@@ -37,6 +38,8 @@ __all__ = [
 
 # Tilting factors stay between e^−2 and e^2.
 _MAX_TILT = 2.0
+# What is left of a row that determines the estimate nearly alone.
+_LEAST_REST = 0.5
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,11 @@ class EquationSpec:
     def size(self, part: EquationPart) -> int:
         """Number of equations in a part."""
         return part.size(self.n_statistics, self.polynomials.manifold.dim)
+
+    @property
+    def size_of_all(self) -> int:
+        """Number m of equations in all parts."""
+        return sum(self.size(part) for part in self.parts)
 
     def n_equations(self, n_free: int) -> int:
         """How many are left for a family with so many free parameters."""
@@ -105,13 +113,17 @@ class EquationSums(LinearSums):
 
 @dataclass(frozen=True)
 class ResidualSums:
-    """Sums over rows of w, w², w e, w² e and w² e eᵀ, e_i = A_i θ + b_i."""
+    """Sums over rows of w, w², w e, w² e and w² e eᵀ, e_i = A_i θ + b_i.
+
+    Of rows in groups also those of w e and w over each group, shape (G, m + 1).
+    """
 
     weight_sum: float
     weight_squares: float
     total: FloatArray
     squares_total: FloatArray
     squares: FloatArray
+    by_group: FloatArray | None = None
 
     @classmethod
     def of(cls, e: FloatArray, w: FloatArray | None) -> ResidualSums:
@@ -137,11 +149,28 @@ class ResidualSums:
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance of that mean, Σ w² (e − ē)(e − ē)ᵀ / (Σw)², shape (m, m)."""
+        """Covariance of that mean, Σ w² (e − ē)(e − ē)ᵀ / (Σw)², shape (m, m); of groups with their sums for e."""
         mean = self.mean
+        if self.by_group is not None:
+            count = int(np.count_nonzero(self.by_group[:, -1]))
+            require_groups(count)
+            return weighted_gram(self.group_parts, None) * (count / (count - 1.0)) / self.weight_sum**2
         cross = np.outer(mean, self.squares_total)
         spread: FloatArray = self.squares - cross - cross.T + self.weight_squares * np.outer(mean, mean)
         return spread / self.weight_sum**2
+
+    @property
+    def group_parts(self) -> FloatArray:
+        """Σ w (e − ē) over the rows of each group, shape (G, m)."""
+        assert self.by_group is not None, "the rows come in groups"
+        parts: FloatArray = self.by_group[:, :-1] - np.outer(self.by_group[:, -1], self.mean)
+        return parts
+
+    @property
+    def effective_number(self) -> float:
+        """(Σw)²/Σw², of groups with their sums for w."""
+        squares = self.weight_squares if self.by_group is None else float(self.by_group[:, -1] @ self.by_group[:, -1])
+        return self.weight_sum**2 / squares
 
 
 @dataclass(frozen=True)
@@ -167,9 +196,18 @@ def sum_equations(spec: EquationSpec, rows: Rows) -> EquationSums | None:
 
 def sum_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> ResidualSums:
     """One pass: the mean of e_i = A_i θ + b_i and its covariance."""
-    sums = rows.total(lambda block: ResidualSums.of(_residuals(_terms(spec, block), theta), block.sample_weight))
+    by_group = None if rows.groups is None else GroupSums(rows.groups.count, spec.size_of_all + 1)
+
+    def block_sums(block: Block) -> ResidualSums:
+        e = _residuals(_terms(spec, block), theta)
+        if by_group is not None and block.groups is not None:
+            w = block.weights()
+            by_group.add(block.groups, np.column_stack([e * w[:, None], w]))
+        return ResidualSums.of(e, block.sample_weight)
+
+    sums = rows.total(block_sums)
     assert sums is not None, "there are rows inside"
-    return sums
+    return sums if by_group is None else replace(sums, by_group=by_group.totals)
 
 
 def tilt_equations(
@@ -185,8 +223,11 @@ def tilt_equations(
 
     Sums with such weights are, to the order that matters, not correlated with the mean of e: an estimate that
     uses them has no bias from its number of equations (Newey and Smith 2004).  A row's leverage on the estimate is
-    (e_i − ē)ᵀ M (e_i − ē) w_i² / (Σw)², with a metric M of shape (m, m).
+    (e_i − ē)ᵀ M (e_i − ē) w_i² / (Σw)², with a metric M of shape (m, m).  Rows in groups are tilted group by group,
+    with sums over the group for w_i e_i.
     """
+    if rows.groups is not None:
+        return _tilt_groups(spec, rows, theta, multiplier, metric)
 
     def block_sums(block: Block) -> TiltedSums:
         terms = _terms(spec, block)
@@ -197,7 +238,7 @@ def tilt_equations(
         tilt = np.exp(np.clip(-share * (away @ multiplier), -_MAX_TILT, _MAX_TILT))
         leverage = share**2 * np.einsum("ij,ij->i", away @ metric, away)
         return TiltedSums(
-            weighted_gram(away, (w / np.maximum(1.0 - leverage, 0.5)) ** 2),
+            weighted_gram(away, (w / np.maximum(1.0 - leverage, _LEAST_REST)) ** 2),
             weighted_gram(e, w**2 * tilt),
             _block_sums(terms, replace(block, sample_weight=w * tilt)),
         )
@@ -207,9 +248,40 @@ def tilt_equations(
     return sums
 
 
-def equation_residuals(spec: EquationSpec, rows: Rows, theta: FloatArray) -> FloatArray:
-    """e_i = A_i θ + b_i of every row inside the region, shape (n, m): for tables that are short."""
-    return np.concatenate(list(rows.map(lambda block: _residuals(_terms(spec, block), theta))))
+def _tilt_groups(
+    spec: EquationSpec, rows: Rows, theta: FloatArray, multiplier: FloatArray, metric: FloatArray
+) -> TiltedSums:
+    residuals = sum_residuals(spec, rows, theta)
+    assert residuals.by_group is not None
+    parts, W = residuals.group_parts, residuals.weight_sum
+    tilt = np.exp(np.clip(-(parts @ multiplier) / W, -_MAX_TILT, _MAX_TILT))
+    leverage = np.einsum("ij,ij->i", parts @ metric, parts) / W**2
+
+    def block_sums(block: Block) -> EquationSums:
+        return _block_sums(_terms(spec, block), replace(block, sample_weight=block.weights() * tilt[block.groups]))
+
+    equations = rows.total(block_sums)
+    assert equations is not None
+    return TiltedSums(
+        weighted_gram(parts, np.maximum(1.0 - leverage, _LEAST_REST) ** -2.0),
+        weighted_gram(residuals.by_group[:, :-1], tilt),
+        equations,
+    )
+
+
+def equation_residuals(
+    spec: EquationSpec, rows: Rows, theta: FloatArray, combinations: FloatArray | None = None
+) -> FloatArray:
+    """e_i = A_i θ + b_i of every row inside the region, shape (n, m), or combinations (q, m) of them, shape (n, q).
+
+    For tables that are short.
+    """
+
+    def block_residuals(block: Block) -> FloatArray:
+        e = _residuals(_terms(spec, block), theta)
+        return e if combinations is None else e @ combinations.T
+
+    return np.concatenate(list(rows.map(block_residuals)))
 
 
 def _terms(spec: EquationSpec, block: Block) -> Terms:

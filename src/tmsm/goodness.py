@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from tmsm.arrays import FloatArray
-from tmsm.combination import LocalFrame, independent_equations
+from tmsm.combination import LocalFrame, SpareTest, independent_equations, spare_combinations
 from tmsm.equations import EquationSpec, equation_residuals, sum_equations
 from tmsm.errors import EstimationError
 from tmsm.models.base import Model
@@ -46,8 +46,6 @@ def over_identification(
     model: Model, rows: Rows, theta: FloatArray, log_exposure: LogExposure | None = None
 ) -> GoodnessOfFit | None:
     """Test the model at an estimate θ; None where there are too few rows, or no equation to spare."""
-    from scipy.special import fdtrc
-
     region, sample = rows.region, rows.sample()
     constraint = model.constraint(region.manifold.embedding_dim)
     weight = Combined(scale=1.0)
@@ -69,29 +67,19 @@ def over_identification(
     n, p = rows.effective_number, spec.n_statistics
     if sums is None or n < _MIN_ROWS_PER_EQUATION * spec.n_equations(constraint.n_free):
         return None
-    residuals, w = equation_residuals(spec, rows, theta), rows.relative_weights()
-    first = np.cov(residuals[:, :p].T, aweights=w).reshape(p, p)
+    mean, errors = rows.mean_and_parts(equation_residuals(spec, rows, theta))
     try:
-        frame = LocalFrame.at(constraint.tangent(theta), sums.A[:p], first)
+        frame = LocalFrame.at(constraint.tangent(theta), sums.A[:p], errors[:, :p].T @ errors[:, :p])
     except EstimationError:  # too few distinct rows
         return None
     reduction = spec.reduction(frame.tangent)
-    residuals = residuals @ reduction.T
-    kept = independent_equations(np.cov(residuals.T, aweights=w).reshape(len(reduction), len(reduction)))
-    df = len(kept) - constraint.n_free
-    if df < 1:
+    mean, errors = reduction @ mean, errors @ reduction.T
+    covariance = errors.T @ errors
+    kept = independent_equations(covariance)
+    if len(kept) <= constraint.n_free:
         return None
-    # In units of each equation's spread: combinations N with N A T = 0 do not feel an error of θ along the family.
-    residuals = residuals[:, kept]
-    spread = residuals.std(axis=0)
-    slope = (reduction @ sums.A @ frame.spread)[kept] / spread[:, None]
-    slope /= np.linalg.norm(slope, axis=0)
-    values = (residuals / spread) @ np.linalg.svd(slope.T)[2][constraint.n_free :].T
-    mean = w @ values
-    parts = (values - mean) * w[:, None]
-    # Each row's part as if it had not been in the covariance: few rows next to the border may carry much of it.
-    leverage = np.einsum("ij,ij->i", parts, np.linalg.solve(parts.T @ parts, parts.T).T)
-    parts /= np.maximum(1.0 - leverage, 0.1)[:, None]
-    statistic = float(mean @ np.linalg.solve(parts.T @ parts, mean))
-    # Hotelling: the covariance is estimated from so many rows.
-    return GoodnessOfFit(statistic, df, float(fdtrc(df, n - df, statistic * (n - df) / (df * (n - 1.0)))))
+    slope = (reduction @ sums.A @ frame.spread)[kept]
+    combinations = spare_combinations(slope, covariance[np.ix_(kept, kept)])
+    if len(combinations) == 0:
+        return None
+    return GoodnessOfFit(*SpareTest.of_parts(combinations @ mean[kept], errors[:, kept] @ combinations.T, n))

@@ -7,13 +7,11 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, IntArray
+from tmsm.arrays import BoolArray, FloatArray, IntArray
 from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.influence import Influence
-from tmsm.rows import Rows
 from tmsm.validation import find_missing
 
-__all__ = ["Groups"]
+__all__ = ["GroupSums", "Groups", "require_groups"]
 
 
 @final
@@ -52,27 +50,50 @@ class Groups:
             names, codes = np.unique(array.astype(str), return_inverse=True)
         return Groups(codes, len(names))
 
-    def covariance(self, influence: Influence, rows: Rows) -> tuple[FloatArray, int]:
-        """Cluster-robust Cov(θ̂) = G/(G−1) Σ_g s_g s_gᵀ, and the number G of groups inside the region.
+    def take(self, chosen: BoolArray | slice) -> Groups:
+        """Those of some of the rows, numbered anew."""
+        numbers, codes = np.unique(self.codes[chosen], return_inverse=True)
+        return Groups(codes, len(numbers))
 
-        s_g = Σ w_i ψ_i / Σ w over the rows of a group, ψ_i the influence of a row.
-        """
-        codes = self.codes[rows.inside()]
-        _, codes = np.unique(codes, return_inverse=True)
-        count = int(codes.max()) + 1
-        if count < 2:
-            raise EstimationError(
-                "All rows belong to one group, and what differs between groups cannot be seen: "
-                "give finer groups, or none."
-            )
-        weighted = influence.of(rows) * rows.relative_weights()[:, None]
-        sums = np.zeros((count, weighted.shape[1]))
-        np.add.at(sums, codes, weighted)
-        return (sums.T @ sums) * (count / (count - 1)), count
+    def same_as(self, other: Groups) -> bool:
+        """Whether both put the same rows together, whatever the groups are called."""
+        if len(self.codes) != len(other.codes) or self.count != other.count:
+            return False
+        # As many pairs of numbers as there are groups: each group of one is a group of the other.
+        return len(np.unique(self.codes * other.count + other.codes)) == self.count
 
-    def resample(self, rng: np.random.Generator) -> IntArray:
-        """Rows of as many groups as there are, drawn with replacement."""
+    def effective_number(self, weight: FloatArray | None = None) -> float:
+        """(ΣW)²/ΣW² with W the sum of the weights, or the number of rows, of each group."""
+        totals = np.bincount(self.codes, weight, self.count)
+        squares = float(totals @ totals)
+        return float(totals.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+    def resample(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Rows of as many groups as there are, drawn with replacement, and which draw each belongs to."""
         order = np.argsort(self.codes, kind="stable")
         starts = np.searchsorted(self.codes[order], np.arange(self.count + 1))
         drawn = rng.integers(self.count, size=self.count)
-        return np.concatenate([order[starts[g] : starts[g + 1]] for g in drawn])
+        rows = np.concatenate([order[starts[g] : starts[g + 1]] for g in drawn])
+        return rows, np.repeat(np.arange(self.count), np.diff(starts)[drawn])
+
+
+@final
+class GroupSums:
+    """Sums of the rows' numbers by group, filled block by block; ``totals`` has the shape (count, m)."""
+
+    def __init__(self, count: int, m: int) -> None:
+        self.totals: FloatArray = np.zeros((count, m))
+
+    def add(self, codes: IntArray, values: FloatArray) -> None:
+        """Add rows with these group numbers (n,) and values (n, m)."""
+        here, place = np.unique(codes, return_inverse=True)
+        columns = [np.bincount(place, column, len(here)) for column in values.T]
+        self.totals[here] += np.stack(columns, axis=1)
+
+
+def require_groups(count: int) -> None:
+    """Raise where there is nothing to compare."""
+    if count < 2:
+        raise EstimationError(
+            "All rows belong to one group, and what differs between groups cannot be seen: give finer groups, or none."
+        )

@@ -119,6 +119,8 @@ class Moments(LinearSums):
         Weighted sums of A_i (p, p) and b_i (p,).
     farthest
         Largest distance of a row to the border.
+    weight_squares
+        Sum of the squares of the sample weights (n without weights).
     features
         Second moments for the errors of a stream; None where they were not asked for.
     """
@@ -129,7 +131,13 @@ class Moments(LinearSums):
     A_sum: FloatArray
     b_sum: FloatArray
     farthest: float
+    weight_squares: float
     features: Features | None = None
+
+    @property
+    def effective_n(self) -> float:
+        """(Σw)²/Σw², the number of equally weighted rows that are worth as much."""
+        return self.weight_sum**2 / self.weight_squares
 
     def objective(self, theta: FloatArray) -> float:
         """J(θ) = θᵀAθ + 2bᵀθ, without its constant."""
@@ -155,6 +163,7 @@ class Moments(LinearSums):
             self.A_sum + other.A_sum,
             self.b_sum + other.b_sum,
             max(self.farthest, other.farthest),
+            self.weight_squares + other.weight_squares,
             features,
         )
 
@@ -247,8 +256,9 @@ class BlockTerms:
         """The sums of this block; with a reference θ₀ also the features about it."""
         n, w = len(self.X), self.w
         weight_sum = float(n) if w is None else float(w.sum())
+        weight_squares = float(n) if w is None else float(w @ w)
         features = None if reference is None else self._features(reference)
-        return Moments(self.spec, n, weight_sum, self.A_sum(), self.b_sum(), self.farthest, features)
+        return Moments(self.spec, n, weight_sum, self.A_sum(), self.b_sum(), self.farthest, weight_squares, features)
 
     def residuals(self, theta: FloatArray) -> FloatArray:
         """e_i = A_i θ + b_i, shape (n, p), in O(pD) a row: A_i θ = ⟨∇t, W ψ⟩."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, BoolArray, FloatArray
+from tmsm.arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from tmsm.errors import InvalidInputError
+from tmsm.groups import Groups, GroupSums
 from tmsm.progress import with_progress
 from tmsm.regions.base import BorderView, Region
 from tmsm.regions.rounding import find_grid
@@ -31,11 +33,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows inside the region, with their border, their weights and the largest distance to it."""
+    """Some rows inside the region: border, weights, the largest distance to it, and the numbers of their groups."""
 
     view: BorderView
     sample_weight: FloatArray | None
     farthest: float
+    groups: IntArray | None = None
 
     @property
     def X(self) -> FloatArray:
@@ -50,10 +53,11 @@ class Block:
         """The equations of these rows for a spec, if they were computed before; else None."""
         return None
 
-    def rows_with_weight(self) -> tuple[FloatArray, FloatArray]:
-        """The points that count, shape (m, D), and their weights."""
+    def rows_with_weight(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """The points that count, shape (m, D), their weights, and their groups, zeros where there are none."""
         w = self.weights()
-        return self.X[w > 0.0], w[w > 0.0]
+        groups = np.zeros(len(w), dtype=np.int64) if self.groups is None else self.groups
+        return self.X[w > 0.0], w[w > 0.0], groups[w > 0.0]
 
 
 class Rows:
@@ -69,11 +73,13 @@ class Rows:
         region: Region,
         sample_weight: ArrayLike | None = None,
         outside: str = "raise",
+        groups: Groups | None = None,
     ) -> None:
         self.region = region
         self.outside = check_option(outside, ["raise", "drop"], "outside")
         self._X = region.manifold.as_rows(X)
         self._weight = check_sample_weight(sample_weight, len(self._X))
+        self.groups = groups
         self.n_outside = 0
         self._moved = self._settled = False
         self.on_border: FloatArray = np.empty((0, self._X.shape[1]))
@@ -102,25 +108,44 @@ class Rows:
 
     @property
     def effective_number(self) -> float:
-        """(Σw)²/Σw² of all rows, their number where they have no weights; zero if all weights are."""
+        """(Σw)²/Σw² of all rows, their number where they have no weights; zero if all weights are.
+
+        Of rows in groups that of the groups: as if the rows of a group told the same.
+        """
+        if self.groups is not None:
+            return self.groups.effective_number(self._weight)
         if self._weight is None:
             return float(len(self._X))
         squares = float(self._weight @ self._weight)
         return float(self._weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
-    def inside(self) -> BoolArray:
-        """Which rows of the table lie inside the region, shape (n,)."""
-        if not self.region.has_border:
-            return np.ones(len(self._X), dtype=bool)
-        starts = range(0, len(self._X), _SAMPLE_ROWS)
-        pieces = (self._read(slice(start, start + _SAMPLE_ROWS)) for start in starts)
-        return np.concatenate([self.region.signed_distance(piece)[0] > 0.0 for piece in pieces])
+    def table(self) -> tuple[FloatArray, FloatArray | None]:
+        """All rows as they came, shape (n, D), and their weights."""
+        return np.asarray(self._X), self._weight
 
     def relative_weights(self) -> FloatArray:
         """Sample weights of the rows inside the region, with sum one, shape (n,)."""
         w: FloatArray = np.concatenate(list(self.map(Block.weights)))
         w /= w.sum()
         return w
+
+    def mean_and_parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """v̄ = Σ w v over the rows inside, w of sum one, shape (m,) for values (n, m), and what is independent in it.
+
+        These are w (v − v̄) of each row, or their sums over each group, shape (u, m): the sum of their squares is the
+        variance of v̄.
+        """
+        found = list(self.map(lambda block: (block.weights(), block.groups)))
+        w = np.concatenate([weights for weights, _ in found])
+        w /= w.sum()
+        mean: FloatArray = w @ values
+        parts: FloatArray = (values - mean) * w[:, None]
+        if self.groups is None:
+            return mean, parts
+        sums = GroupSums(self.groups.count, parts.shape[1] + 1)
+        codes = np.concatenate([codes for _, codes in found if codes is not None])
+        sums.add(codes, np.column_stack([parts, w]))
+        return mean, sums.totals[sums.totals[:, -1] > 0.0, :-1]
 
     def map(self, function: Callable[[Block], T]) -> Iterator[T]:
         """Apply a function to every block that has rows inside, in order."""
@@ -151,31 +176,43 @@ class Rows:
 
     def weighted_sample(self) -> tuple[FloatArray, FloatArray | None]:
         """`sample` and the sample weights of its rows, shape (m,), None where there are none."""
+        return self.grouped_sample()[:2]
+
+    def grouped_sample(self) -> tuple[FloatArray, FloatArray | None, Groups | None]:
+        """`sample` with the weights of its rows, shape (m,), and their groups; None where there are none."""
         spread = slice(None, None, self.sample_stride)
         X = self._read(spread)
         weight = None if self._weight is None else self._weight[spread]
+        codes = np.zeros(len(X), dtype=np.int64) if self.groups is None else self.groups.codes[spread]
         if weight is not None:
-            X, weight = X[weight > 0.0], weight[weight > 0.0]
+            X, codes, weight = X[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
         if self.region.has_border and len(X):
             d, _ = self.region.signed_distance(X)
             self._touching = X[d == 0.0]
             X, inside = self._inside(X, d)
-            weight = None if weight is None else weight[inside]
+            weight, codes = None if weight is None else weight[inside], codes[inside]
         if len(X) == 0:  # such rows may be rare
-            found = [(np.empty_like(X), np.empty(0)), *self.map(Block.rows_with_weight)]
-            X, weight = (np.concatenate(parts)[:_SAMPLE_ROWS] for parts in zip(*found, strict=True))
-        return X, None if self._weight is None else weight
+            found = [(np.empty_like(X), np.empty(0), codes[:0]), *self.map(Block.rows_with_weight)]
+            X, weight, codes = (np.concatenate(parts)[:_SAMPLE_ROWS] for parts in zip(*found, strict=True))
+        groups = None if self.groups is None else Groups(codes, self.groups.count).take(slice(None))
+        return X, None if self._weight is None else weight, groups
 
     def spread(self, sample: FloatArray, n: int) -> Rows:
         """Some n rows of the `sample` or a few more, without their weights, as rows of their own."""
         return Rows(sample[:: max(1, len(sample) // n)], self.region)
 
-    def kept(self, sample: tuple[FloatArray, FloatArray | None] | None = None) -> Rows:
-        """The `weighted_sample` as rows of their own: what an estimate keeps to be judged by later."""
-        X, weight = self.weighted_sample() if sample is None else sample
-        kept = Rows(X, self.region, weight)
+    def kept(self, sample: tuple[FloatArray, FloatArray | None, Groups | None] | None = None) -> Rows:
+        """The `grouped_sample` as rows of their own: what an estimate keeps to be judged by later."""
+        X, weight, groups = self.grouped_sample() if sample is None else sample
+        kept = Rows(X, self.region, weight, groups=groups)
         kept.on_border = self._touching
         return kept
+
+    def with_groups(self, groups: Groups | None) -> Rows:
+        """The same rows, known to come in these groups."""
+        rows = copy(self)
+        rows.groups = groups
+        return rows
 
     def same_as(self, other: Rows) -> bool:
         """Whether two tables have the same rows and weights."""
@@ -238,17 +275,19 @@ class Rows:
         """Read, check and filter some rows: the block, and how many rows were dropped."""
         X = self._read(piece)
         weight = None if self._weight is None else self._weight[piece]
+        groups = None if self.groups is None else self.groups.codes[piece]
         view = BorderView(self.region, X)
         if not self.region.has_border:
-            return Block(view, weight, np.inf), 0
+            return Block(view, weight, np.inf, groups), 0
         d, _ = view.distance()
         if d.min() > 0.0:
-            return Block(view, weight, float(d.max())), 0
+            return Block(view, weight, float(d.max()), groups), 0
         X, inside = self._inside(X, d)
         if len(X) == 0:
             return None, len(d)
         weight = None if weight is None else weight[inside]
-        return Block(BorderView(self.region, X), weight, float(d.max())), len(d) - len(X)
+        groups = None if groups is None else groups[inside]
+        return Block(BorderView(self.region, X), weight, float(d.max()), groups), len(d) - len(X)
 
     def _inside(self, X: FloatArray, d: FloatArray) -> tuple[FloatArray, BoolArray]:
         """The rows at positive distances, column-major, and which they are; an error where outside="raise".

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.arrays import FloatArray, IntArray
 from tmsm.errors import InvalidInputError, InvalidTypeError
 from tmsm.estimators.base import Estimator
 from tmsm.moments import exposure_terms
@@ -48,6 +48,7 @@ def stein_test(
     bandwidth: float | None = None,
     n_resamples: int = 1000,
     random_state: Any = 0,
+    groups: Any = None,
 ) -> SteinTest:
     """Test whether rows follow a fitted model inside its region, by a kernel Stein discrepancy.
 
@@ -67,6 +68,9 @@ def stein_test(
         Number of sign flips that the p-value is taken from.
     random_state
         None, an int or a `numpy.random.Generator`.
+    groups
+        Labels, shape (n,), of groups within which rows may depend on each other.  A fit that was made with groups keeps
+        them up to 65,536 rows, and only beyond that they must be given again.
 
     Returns
     -------
@@ -96,13 +100,17 @@ def stein_test(
     rng = check_random_state(random_state)
     rows = Rows(X, found.kept.region, outside="drop")
     fit.check_rows_of_fit(rows)
+    rows = fit.with_groups_of_fit(rows, groups)
     features = _features(fit, rows)
     n = len(features.X)
     if bandwidth is None:
         bandwidth = _median_distance(features.X, rng)
     else:
         bandwidth = check_number(bandwidth, "bandwidth", above=0.0)
-    signs = rng.integers(0, 2, size=(n, n_resamples), dtype=np.int8) * np.float32(2.0) - np.float32(1.0)
+    # One sign for each row, or group of rows: what is independent keeps its own.
+    units = np.arange(n) if rows.groups is None else np.concatenate(list(rows.map(_group_numbers)))
+    flips = rng.integers(0, 2, size=(int(units.max()) + 1, n_resamples), dtype=np.int8)[units]
+    signs = flips * np.float32(2.0) - np.float32(1.0)
     return _test(features, found.influence.of(rows), bandwidth, signs)
 
 
@@ -141,6 +149,11 @@ def _features(fit: Estimator, rows: Rows) -> _Features:
     X, *others = (np.concatenate(parts) for parts in zip(*rows.map(block_features), strict=True))
     # The kernel sees differences only; far from the origin they would lose their digits.
     return _Features(X - X.mean(axis=0), *others)
+
+
+def _group_numbers(block: Block) -> IntArray:
+    assert block.groups is not None
+    return block.groups
 
 
 def _median_distance(X: FloatArray, rng: np.random.Generator) -> float:

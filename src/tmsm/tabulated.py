@@ -6,7 +6,7 @@ monomials of the embedding coordinates serves every resample, whatever coordinat
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -110,7 +110,7 @@ class ResampledRows(Rows):
         weight = None if table.weight is None else table.weight[chosen]
         super().__init__(table.X[chosen], table.region, weight)
         self._settled = True
-        self.table, self._chosen = table, chosen
+        self.contributions, self._chosen = table, chosen
         self._farthest = float(table.distance[chosen].max())
         # For some polynomials, those of all parts and of some.
         self._columns: tuple[LocalPolynomials, dict[tuple[EquationPart, ...], FloatArray]] | None = None
@@ -127,13 +127,15 @@ class ResampledRows(Rows):
     def block(self, stride: int) -> Block:
         """Every so manieth row."""
         weight = None if self._weight is None else self._weight[::stride]
-        return _TabulatedBlock(BorderView(self.region, self._X[::stride]), weight, self._farthest, self, stride)
+        return _TabulatedBlock(
+            BorderView(self.region, self._X[::stride]), weight, self._farthest, rows=self, stride=stride
+        )
 
     def columns(self, spec: EquationSpec) -> FloatArray:
         """b_i first, then the columns of A_i of all rows, for the equations of some parts, shape (p + 1, n, m)."""
-        parts = self.table.spec.parts
+        parts = self.contributions.spec.parts
         if self._columns is None or self._columns[0] is not spec.polynomials:
-            columns = self.table.transformed(spec.polynomials).take(self._chosen, axis=1)
+            columns = self.contributions.transformed(spec.polynomials).take(self._chosen, axis=1)
             self._columns = spec.polynomials, {parts: columns}
         known = self._columns[1]
         if spec.parts not in known:
@@ -156,11 +158,12 @@ class _Thinned(Rows):
 
 @dataclass(frozen=True)
 class _TabulatedBlock(Block):
+    _: KW_ONLY
     rows: ResampledRows
     stride: int
 
     def known_terms(self, spec: Any) -> Any:
-        same = self.rows.table.spec
+        same = self.rows.contributions.spec
         if (spec.model, spec.weight) != (same.model, same.weight):
             return None
         return [_TabulatedTerms(self.rows.columns(spec)[:, :: self.stride], self.sample_weight)]

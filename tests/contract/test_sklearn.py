@@ -38,6 +38,46 @@ def test_clone_and_parameters(estimator):
         estimator.set_params(wieght=1)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        tmsm.ScoreMatching(MODEL, REGION, outside="drop"),
+        tmsm.ScoreMatching(MODEL, REGION, refine="mle", outside="drop"),
+        tmsm.TruncatedMLE(MODEL, REGION, outside="drop"),
+        tmsm.NaiveMLE(MODEL),
+    ],
+    ids=repr,
+)
+def test_parameters_that_are_set_later_say_nothing_about_the_fit(estimator):
+    truth = {"mean_direction": [0, -1.0, 0], "major_axis": [0, 0, 1.0], "concentration": 10, "ovalness": 4.9}
+    rows = tmsm.Kent().sample(3000, REGION, random_state=0, **truth)  # the status names the model that does not fit
+    if not isinstance(estimator, tmsm.NaiveMLE):
+        rows = np.vstack([rows, -rows[:50]])
+
+    def said(fit):
+        bootstrap = fit.bootstrap(rows, 3, random_state=0, n_jobs=1)
+        return fit.summary(), fit.status_, fit.score(rows), repr(bootstrap), bootstrap.params.concentration.tolist()
+
+    fit = clone(estimator).fit(rows)
+    before = said(fit)
+    assert "do not look like VonMisesFisher" in fit.status_ or isinstance(estimator, tmsm.NaiveMLE)
+    later = {
+        "model": tmsm.Bingham(),
+        "region": tmsm.Cap([0.0, 1.0, 0.0], 0.3),
+        "weight": "geodesic",
+        "outside": "raise",
+        "log_exposure": lambda Y: (Y[:, 0], np.tile([1.0, 0.0, 0.0], (len(Y), 1))),
+        "refine": None if getattr(estimator, "refine", None) else "mle",
+        "random_state": 5,
+    }
+    fit.set_params(**{name: value for name, value in later.items() if name in fit.get_params()})
+    assert said(fit) == before
+    assert clone(fit).get_params()["model"] == tmsm.Bingham()
+    if not isinstance(fit, tmsm.NaiveMLE):
+        fit.set_params(region=REGION, outside="drop")
+        assert list(fit.fit(rows).params_) != list(estimator.fit(rows).params_)
+
+
 def test_constructor_only_stores():
     nonsense = tmsm.ScoreMatching(1, 2, 3, outside=4)
     assert nonsense.get_params() == {

@@ -265,3 +265,24 @@ def test_weights_that_contradict_each_other_are_not_combined_by_default():
     right = tmsm.ScoreMatching(tmsm.Kent(), OCTANT).fit(X)
     assert isinstance(right.weight_, weights.Combined)
     assert "contradict" not in right.status_
+
+
+HALF_OPEN = tmsm.Box([0.0], [np.inf])
+ON_BORDER = {"mean_direction": [0.0, -1.0, 0.0], "concentration": 6.0}
+
+
+@pytest.mark.parametrize(
+    ("model", "params", "region", "weight", "n", "repeats"),
+    [
+        # Once 4 % and 86 % of true models.
+        (tmsm.MultivariateNormal(), {"mean": [1.5], "covariance": [[1.0]]}, HALF_OPEN, "auto", 2000, 120),
+        (tmsm.VonMisesFisher(), ON_BORDER, tmsm.Hemisphere([-1.0, 0.0, 0.0]), weights.Combined(5), 3000, 15),
+    ],
+    ids=["half-open box", "five levels"],
+)
+def test_weights_do_not_contradict_each_other_under_the_model(model, params, region, weight, n, repeats):
+    found = 0
+    for seed in range(repeats):
+        fit = tmsm.ScoreMatching(model, region, weight).fit(model.sample(n, region, random_state=seed, **params))
+        found += "contradict" in fit.status_
+    assert found <= 1

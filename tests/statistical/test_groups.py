@@ -61,13 +61,142 @@ def test_intervals_cover_where_rows_depend_on_each_other(name):
     assert covered[False] / repeats < 0.8
 
 
-def test_the_bootstrap_draws_groups():
+def test_the_bootstrap_draws_the_groups_of_the_fit():
     X, labels = np.repeat(draw(400, 3), 5, axis=0), np.repeat([f"storm {k}" for k in range(400)], 5)
     fit = tmsm.ScoreMatching(MODEL, REGION, "geodesic").fit(X, groups=labels)
     grouped = fit.bootstrap(X, 200, random_state=0, groups=labels, n_jobs=1).std_errors.concentration
-    single = fit.bootstrap(X, 200, random_state=0, n_jobs=1).std_errors.concentration
+    known = fit.bootstrap(X, 200, random_state=0, n_jobs=1).std_errors.concentration
     assert grouped == pytest.approx(fit.std_errors_.concentration, rel=0.2)
-    assert single < 0.6 * grouped
+    assert known == pytest.approx(fit.std_errors_.concentration, rel=0.2)
+    with pytest.raises(ValueError, match="groups puts other rows together than the groups that the fit was made with"):
+        fit.bootstrap(X, 200, groups=np.roll(labels, 1))
+    alone = tmsm.ScoreMatching(MODEL, REGION, "geodesic").fit(X)
+    assert alone.bootstrap(X, 200, random_state=0, n_jobs=1).std_errors.concentration < 0.6 * grouped
+
+
+BOX = tmsm.LonLatBox(-150, -40, -40, 40)
+
+
+@pytest.mark.parametrize("weight", ["auto", "combined"])
+@pytest.mark.parametrize("n", [300, 1000])
+def test_copies_are_judged_like_the_rows_themselves(n, weight):
+    """Every test, criterion and choice of equations is that of single rows; as if independent, none is."""
+    X = MODEL.sample(n, BOX, random_state=0, **TRUTH)
+    copies, labels = np.repeat(X, 10, axis=0), np.repeat(np.arange(n), 10)
+    models = [MODEL, tmsm.VonMisesFisher(6.0)]
+    single = [tmsm.ScoreMatching(model, BOX, weight).fit(X) for model in models]
+    grouped = [tmsm.ScoreMatching(model, BOX, weight).fit(copies, groups=labels) for model in models]
+    for one, other in zip(single, grouped, strict=True):
+        assert other.weight_ == one.weight_
+        assert other.status_.replace("300 groups are few for", "300 rows are few for") == one.status_
+        # Combined weights differ by the G/(G − 1) of their covariance.
+        np.testing.assert_allclose(other.natural_params_, one.natural_params_, rtol=1e-4)
+        np.testing.assert_allclose(other.goodness_of_fit_, one.goodness_of_fit_, rtol=1e-3)
+    difference, expected = (tmsm.compare(fits)[1] for fits in (grouped, single))
+    assert difference.std_error == pytest.approx(expected.std_error, rel=1e-3)
+    assert difference.difference == pytest.approx(expected.difference, rel=1e-2)
+    alone = [tmsm.ScoreMatching(model, BOX, weight).fit(copies) for model in models]
+    assert tmsm.compare(alone)[1].std_error < 0.5 * expected.std_error
+    assert alone[0].goodness_of_fit_.statistic > 3.0 * grouped[0].goodness_of_fit_.statistic
+
+
+def test_the_default_uses_no_more_equations_than_groups_carry():
+    """Of ten copies of 300 rows six in ten fits once had equations that contradicted each other."""
+    labels, alone = np.repeat(np.arange(300), 10), 0
+    for seed in range(12):
+        X = np.repeat(MODEL.sample(300, BOX, random_state=seed, **TRUTH), 10, axis=0)
+        fit = tmsm.ScoreMatching(MODEL, BOX).fit(X, groups=labels)
+        assert fit.weight_.label.startswith("Componentwise")
+        assert "contradict" not in fit.status_
+        alone += "contradict" in tmsm.ScoreMatching(MODEL, BOX).fit(X).status_
+    assert alone >= 3
+
+
+def test_the_stein_test_flips_whole_groups():
+    X = draw(100, 7)
+    copies, labels = np.repeat(X, 10, axis=0), np.repeat(np.arange(100), 10)
+    fit = tmsm.ScoreMatching(MODEL, REGION)
+    single = tmsm.stein_test(fit.fit(X), X, bandwidth=0.5, n_resamples=199)
+    grouped = tmsm.stein_test(fit.fit(copies, groups=labels), copies, bandwidth=0.5, n_resamples=199)
+    given = tmsm.stein_test(fit.fit(copies), copies, bandwidth=0.5, n_resamples=199, groups=labels)
+    assert grouped.p_value == pytest.approx(single.p_value, abs=0.01)
+    assert given == grouped
+    assert tmsm.stein_test(fit.fit(copies), copies, bandwidth=0.5, n_resamples=199).p_value < 0.5 * single.p_value
+
+
+def nearly_copies(rng, seed):
+    sizes = rng.permutation(np.arange(1, 41))
+    X = np.repeat(draw(40, seed), sizes, axis=0)
+    moved = X + 0.003 * rng.standard_normal(X.shape)
+    moved /= np.linalg.norm(moved, axis=1)[:, None]
+    outside = ~REGION.contains(moved)
+    moved[outside] = X[outside]
+    return moved, np.repeat(np.arange(40), sizes)
+
+
+def shifted_together(rng, seed):
+    labels = np.repeat(np.arange(40), rng.permutation(np.arange(1, 41)))
+    X = np.sqrt(0.2) * rng.standard_normal((40, 2))[labels] + np.sqrt(0.8) * rng.standard_normal((len(labels), 2))
+    return X, labels
+
+
+HALF = tmsm.HalfSpace([1.0, 0.0], -0.5)
+UNEQUAL = {
+    "nearly copies": (nearly_copies, ESTIMATORS["auto"], lambda found: found.concentration, 6.0),
+    "a common shift": (
+        shifted_together,
+        tmsm.ScoreMatching(tmsm.MultivariateNormal(), HALF, outside="drop"),
+        lambda found: [np.diag(end) for end in found.covariance],
+        np.ones(2),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNEQUAL)
+def test_intervals_cover_with_forty_unequal_groups(case):
+    sample, estimator, read, truth = UNEQUAL[case]
+    covered, repeats = {True: 0.0, False: 0.0}, 300
+    for seed in range(repeats):
+        X, labels = sample(np.random.default_rng(seed), seed)
+        for grouped in covered:
+            low, high = read(estimator.fit(X, groups=labels if grouped else None).confidence_interval())
+            covered[grouped] = covered[grouped] + ((low < truth) & (truth < high))
+    assert np.all(covered[True] >= 0.92 * repeats)
+    assert np.all(covered[True] <= 0.98 * repeats)
+    assert np.min(covered[False]) < 0.86 * repeats
+
+
+def test_unequal_groups_count_for_less():
+    X = draw(2080, 9)
+    labels = np.repeat(np.arange(64), np.arange(1, 65))
+    fit = tmsm.ScoreMatching(MODEL, REGION).fit(np.repeat(X[:64], np.arange(1, 65), axis=0), groups=labels)
+    assert re.search("64 groups are so unequal that they count like 3[0-9]", fit.status_)
+    # One group of half of the rows, which are copies, is nearly all that there is.
+    half = np.r_[np.repeat(X[:1], 1000, axis=0), X[:1000]]
+    fit = tmsm.ScoreMatching(MODEL, REGION).fit(half, groups=np.r_[np.zeros(1000), np.arange(1, 1001)])
+    assert "1,001 groups are so unequal" in fit.status_
+    few = tmsm.ScoreMatching(MODEL, REGION).fit(X, groups=np.arange(2080) % 3)
+    assert "3 groups cannot tell the errors of 3 parameters" in few.status_
+
+
+def test_groups_that_a_fit_does_not_keep_must_be_given_again(monkeypatch):
+    monkeypatch.setattr("tmsm.rows._SAMPLE_ROWS", 500)
+    X, labels = draw(1200, 10), np.arange(1200) // 4
+    fit = tmsm.ScoreMatching(MODEL, REGION).fit(X, groups=labels)
+    for call in (lambda: fit.bootstrap(X, 5), lambda: tmsm.stein_test(fit, X)):
+        with pytest.raises(ValueError, match=r"of its 1,200 rows it keeps those of 400 only: give groups= again"):
+            call()
+    assert len(fit.bootstrap(X, 5, random_state=0, groups=labels.astype(str), n_jobs=1)) == 5
+    assert fit.goodness_of_fit_ is not None
+
+
+def test_fits_with_other_groups_are_not_compared():
+    X = draw(300, 11)
+    fits = [tmsm.ScoreMatching(MODEL, REGION).fit(X, groups=labels) for labels in (None, np.arange(300) // 3)]
+    with pytest.raises(ValueError, match="The fits know of different groups of rows"):
+        tmsm.compare(fits)
+    named = tmsm.ScoreMatching(tmsm.Kent(), REGION).fit(X, groups=[f"storm {k // 3}" for k in range(300)])
+    assert len(tmsm.compare([fits[1], named])) == 2
 
 
 def test_groups_outside_the_region_do_not_count():

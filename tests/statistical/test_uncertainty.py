@@ -130,3 +130,42 @@ def test_intervals_of_variances_stay_above_zero():
     low, high = fit.confidence_interval(0.999999).covariance
     assert (np.diag(low) > 0.0).all()
     assert low[0, 1] < 0.0 < high[0, 1]
+
+
+def test_ellipsoids_cover_where_rows_are_few_for_the_parameters():
+    """300 rows for 21 parameters: by χ² and without n/(n − k) the ellipsoid covers 88 %."""
+    D, kappa, n, repeats = 21, 30.0, 300, 300
+    mu, pole = np.eye(D)[0], np.eye(D)[1]
+    model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere(pole)
+    fit = tmsm.ScoreMatching(model, region)
+    covered = {"κ": 0, "ellipsoid": 0, "plain": 0}
+    for seed in range(repeats):
+        fit.fit(model.sample(n, region, random_state=seed, mean_direction=mu, concentration=kappa))
+        interval, mean = fit.confidence_interval(), fit.params_.mean_direction
+        covered["κ"] += interval.concentration[0] < kappa < interval.concentration[1]
+        # The precision of the direction θ/|θ| across the mean, and the angle to the truth as a tangent vector.
+        across = np.linalg.svd(mean[None, :])[2][1:]
+        slope = across / np.linalg.norm(fit.natural_params_)
+        offset = across @ mu * (angle := np.arccos(mean @ mu)) / np.sin(angle)
+        size = offset @ np.linalg.solve(slope @ fit.covariance_ @ slope.T, offset)
+        axis = interval.mean_direction[0] ** 2 / np.linalg.eigvalsh(slope @ fit.covariance_ @ slope.T)[-1]
+        covered["ellipsoid"] += size < axis
+        covered["plain"] += size * n / (n - D) < stats.chi2(D - 1).ppf(0.95)
+    assert 0.92 <= covered["κ"] / repeats <= 0.98
+    assert 0.92 <= covered["ellipsoid"] / repeats <= 0.98
+    assert covered["plain"] / repeats < 0.915
+
+
+def test_the_correction_for_few_rows_fades():
+    model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    X = model.sample(600, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+
+    def ratio(n):
+        """Half the width of the interval of κ in standard errors."""
+        fit = tmsm.ScoreMatching(model, region).fit(X[:n])
+        low, high = fit.confidence_interval().concentration
+        return 0.5 * (high - low) / fit.std_errors_.concentration
+
+    np.testing.assert_allclose([ratio(n) for n in (40, 100)], stats.t([39, 99]).ppf(0.975))
+    assert stats.norm.ppf(0.975) < ratio(225) < stats.t(224).ppf(0.975)
+    np.testing.assert_allclose(ratio(600), stats.norm.ppf(0.975))

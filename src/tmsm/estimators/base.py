@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -21,6 +22,7 @@ from tmsm.estimators.summary import estimate_rows, readable_p, shortened, summar
 from tmsm.goodness import GoodnessOfFit, over_identification
 from tmsm.groups import Groups
 from tmsm.inference import ConfidenceRegion, cautions, direction_ellipse, standard_errors
+from tmsm.influence import group_errors
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
@@ -28,14 +30,7 @@ from tmsm.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.regions.base import Region
 from tmsm.resampling import Bootstrap, map_resamples
 from tmsm.rows import Rows
-from tmsm.validation import (
-    as_rows,
-    check_count,
-    check_option,
-    check_random_state,
-    check_sample_weight,
-    check_vector,
-)
+from tmsm.validation import check_count, check_option, check_random_state, check_vector
 
 __all__ = ["Estimator", "Fit", "check_model", "check_region", "require_rows"]
 
@@ -136,8 +131,9 @@ class Estimator(ABC):
         elif fit.covariance is not None:
             sentences += fit.model.cautions(fit.theta, fit.covariance, fit.embedding_dim)
             sentences += cautions(fit.model, fit.params, fit.intervals(0.95, None))
-        if fit.n_groups is not None and fit.n_groups < _FEW_GROUPS:
-            sentences.append(f"{fit.n_groups} groups are few: the errors may be too small.")
+        if fit.n_groups is not None and fit.error_df is not None:
+            k = fit.model.constraint(fit.embedding_dim).n_free
+            sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, k)
         if fit.n_samples < _FEW_ROWS * (k := fit.model.constraint(fit.embedding_dim).n_free):
             sentences.append(f"{fit.n_samples:,} rows are few for {k} parameters: take the errors for a rough guide.")
         if fit.undetermined is None:
@@ -147,7 +143,7 @@ class Estimator(ABC):
         goodness = self.goodness_of_fit_
         if goodness is not None and goodness.p_value < _SUSPICIOUS:
             sentences.append(
-                f"The rows do not look like {type(self.model).__name__} inside this region "
+                f"The rows do not look like {type(fit.asked['model']).__name__} inside this region "
                 f"({readable_p(goodness.p_value)}): they may be bimodal, axial or of another shape, or the border may "
                 "be wrong. Compare with a wider family, and look at a map."
             )
@@ -220,7 +216,8 @@ class Estimator(ABC):
         sample_weight
             Weights that were given to the fit.
         groups
-            Labels of groups, shape (n,), to be drawn instead of single rows.
+            Labels of groups, shape (n,), to be drawn instead of single rows.  A fit that was made with groups keeps
+            them up to 65,536 rows, and only beyond that they must be given again.
         n_jobs
             Number of processes; by default one for each processor.
         """
@@ -230,44 +227,89 @@ class Estimator(ABC):
             n_jobs = None
         if n_jobs is not None:
             n_jobs = check_count(n_jobs, "n_jobs")
-        self.check_rows_of_fit(Rows(X, fit.kept.region, sample_weight, self.outside))
-        rows = np.asarray(as_rows(X, "X"))
-        weight = check_sample_weight(sample_weight, len(rows))
+        table = Rows(X, fit.kept.region, sample_weight, fit.asked.get("outside", "raise"))
+        self.check_rows_of_fit(table)
+        table = self.with_groups_of_fit(table, groups)
+        rows, weight = table.table()
         seeds = check_random_state(random_state).integers(2**63, size=n_resamples).tolist()
-        clusters = None if groups is None else Groups.of(groups, len(rows))
-        singly = None if clusters is not None else Rows(X, fit.kept.region, sample_weight, self.outside)
-        refit = partial(_refit, self._for_resampling(singly), rows, weight, clusters)
+        refit = partial(_refit, self._for_resampling(None if table.groups else table), rows, weight, table.groups)
         found = list(map_resamples(refit, seeds, n_jobs))
         good = [params for params in found if params is not None]
         if len(good) < 2:
             raise EstimationError(f"{n_resamples - len(good)} of {n_resamples} resamples carried no estimate.")
         values = {name: np.array([params[name] for params in good]) for name in fit.params}
-        return Bootstrap(Parameters(**values), fit.params, n_resamples - len(good), self.model)
+        return Bootstrap(Parameters(**values), fit.params, n_resamples - len(good), fit.asked["model"])
+
+    def with_groups_of_fit(self, rows: Rows, groups: Any = None) -> Rows:
+        """The rows of the fit, known to come in the groups of the fit, or else in those given.
+
+        Raise where both are known and differ, or where the fit does not keep the groups of all of its rows.
+        """
+        fit = self._fitted
+        if groups is not None:
+            rows = rows.with_groups(Groups.of(groups, len(rows)))
+            given = rows.kept().groups
+            if fit.groups is not None and given is not None and not given.same_as(fit.groups):
+                raise InvalidInputError(
+                    "groups puts other rows together than the groups that the fit was made with: "
+                    "give the same, or none."
+                )
+        elif fit.groups is not None:
+            if fit.kept_share < 1.0:
+                raise InvalidInputError(
+                    f"The fit was made with groups, and of its {fit.n_samples:,} rows it keeps those of "
+                    f"{len(fit.kept):,} only: give groups= again."
+                )
+            return fit.kept
+        return rows
 
     def _for_resampling(self, rows: Rows | None) -> Estimator:
-        """An estimator like this one, with all that came from the data fixed.
+        """An estimator like the one that was fitted, with all that came from the data fixed.
 
         From ``rows``, of which single ones will be drawn, it may compute what resamples have in common.
         """
-        return type(self)(**self.get_params())
+        return type(self)(**self._fitted.asked)
 
-    def _fit_chosen(self, X: FloatArray, weight: FloatArray | None, chosen: IntArray) -> Self:
-        """Fit some rows of a table, any of them any number of times."""
-        return self.fit(X[chosen], sample_weight=None if weight is None else weight[chosen])
+    def _as_fitted(self) -> Self:
+        """A copy with the constructor's arguments of the time of the fit, whatever was set since."""
+        made = copy(self)
+        for name, value in self._fitted.asked.items():
+            setattr(made, name, value)
+        return made
+
+    def _fit_chosen(self, X: FloatArray, weight: FloatArray | None, chosen: IntArray, groups: IntArray | None) -> Self:
+        """Fit some rows of a table, any of them any number of times, drawn in these groups."""
+        return self.fit(X[chosen], sample_weight=None if weight is None else weight[chosen], groups=groups)
 
     @abstractmethod
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
         """Estimate the parameters."""
 
     def _cluster(self, rows: Rows, groups: Any) -> None:
-        """Take the errors of the estimate from sums over groups of rows."""
-        fit = self._fitted
-        found = None if groups is None else Groups.of(groups, len(rows))
-        if found is None or fit.covariance is None:
+        """Take the errors of the estimate, and all that is judged by it later, from groups of rows."""
+        self._fit = replace(self._fitted, asked=self.get_params())
+        if groups is None:
             return
-        covariance, count = found.covariance(fit.influence, rows)
-        fact = ("groups", f"{count:,}, within which rows may depend on each other; the errors allow for it")
-        self._fit = replace(fit, covariance=covariance, n_groups=count, facts=(*fit.facts, fact))
+        if rows.groups is None:
+            rows = rows.with_groups(Groups.of(groups, len(rows)))
+        fit = replace(self._fit, kept=rows.kept())
+        if fit.covariance is not None:
+            found = group_errors(fit.influence, rows, fit.model.constraint(fit.embedding_dim).n_free)
+            unequal = (
+                "" if found.effective > 0.95 * found.count else f" of unequal weight, worth {found.effective:,.0f}"
+            )
+            fact = (
+                "groups",
+                f"{found.count:,}{unequal}, within which rows may depend on each other; errors and tests allow for it",
+            )
+            fit = replace(
+                fit,
+                covariance=found.covariance,
+                n_groups=found.count,
+                error_df=max(found.effective - 1.0, 1.0),
+                facts=(*fit.facts, fact),
+            )
+        self._fit = fit
 
     @property
     def std_errors_(self) -> Parameters:
@@ -443,8 +485,7 @@ class Estimator(ABC):
             found.append(
                 (
                     "goodness of fit",
-                    f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}"
-                    + (", as if all rows were independent" if fit.n_groups is not None else ""),
+                    f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}",
                 )
             )
         return found
@@ -486,8 +527,29 @@ def _refit(
 ) -> Parameters | None:
     """The estimate from rows, or whole groups of them, drawn with replacement; None if they carry none."""
     rng = np.random.default_rng(int(seed))
-    chosen = rng.integers(len(X), size=len(X)) if groups is None else groups.resample(rng)
+    drawn = None
+    if groups is None:
+        chosen = rng.integers(len(X), size=len(X))
+    else:
+        chosen, drawn = groups.resample(rng)
     try:
-        return estimator._fit_chosen(X, weight, chosen).params_
+        return estimator._fit_chosen(X, weight, chosen, drawn).params_
     except EstimationError:
         return None
+
+
+def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
+    """A sentence if there are few groups, or few that matter."""
+    if count <= n_free:
+        return [
+            f"{count} groups cannot tell the errors of {n_free} parameters: some are taken for zero. Do not use them."
+        ]
+    if effective >= _FEW_GROUPS:
+        return []
+    if not _unequal(count, effective):
+        return [f"{count} groups are few: the errors may be too small."]
+    return [f"{count:,} groups are so unequal that they count like {effective:.0f}: the errors may be too small."]
+
+
+def _unequal(count: int, effective: float) -> bool:
+    return effective < 0.95 * count

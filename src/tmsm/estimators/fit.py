@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -42,11 +44,11 @@ class Fit:
     """Everything a fit found; the estimator shows it under names that end in an underscore.
 
     ``theta`` and ``covariance`` belong to ``model``, which may be a `centred` form of the user's.  ``kept`` are at most
-    65,536 of the rows, by which the estimate can be judged later, ``kept_share`` is their share of all, and ``groups``
-    says which group each of them belongs to.  ``error_df`` are the degrees of freedom of the covariance; None stands
-    for normal quantiles.  ``slope`` is the derivative of the equations that the estimate solves, (p, p) or (k, p).
-    ``likelihood`` is the mean of −log p over the rows as a function of θ, up to a constant, where the estimate is its
-    minimum.
+    65,536 of the rows, by which the estimate can be judged later, with the groups that they come in, and ``kept_share``
+    is their share of all.  ``error_df`` are the degrees of freedom of the covariance; None stands for normal quantiles.
+    ``slope`` is the derivative of the equations that the estimate solves, (p, p) or (k, p).  ``likelihood`` is the
+    mean of −log p over the rows as a function of θ, up to a constant, where the estimate is its minimum.
+    ``asked`` are the arguments of the constructor at the time of the fit.
     """
 
     title: str
@@ -65,10 +67,15 @@ class Fit:
     kept_share: float = 1.0
     n_groups: int | None = None
     error_df: float | None = None
-    groups: Groups | None = None
     facts: tuple[tuple[str, str], ...] = ()
     slope: FloatArray | None = None
     likelihood: Objective | None = None
+    asked: Mapping[str, Any] = dataclass_field(default_factory=dict)
+
+    @property
+    def groups(self) -> Groups | None:
+        """Which group each of the kept rows belongs to; None where they stand alone."""
+        return self.kept.groups
 
     @property
     def known_covariance(self) -> FloatArray:

@@ -14,8 +14,16 @@ from tmsm.equations import EquationSpec, sum_equations
 from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
 from tmsm.estimators.diagnostics import weight_shares
+from tmsm.groups import Groups
 from tmsm.inference import inverse_information, moment_influence, sandwich_covariance
-from tmsm.influence import EquationInfluence, Influence, LikelihoodInfluence, MomentInfluence
+from tmsm.influence import (
+    EquationInfluence,
+    Influence,
+    LikelihoodInfluence,
+    MomentInfluence,
+    error_df,
+    small_sample_factor,
+)
 from tmsm.likelihood import Truncated
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
@@ -154,7 +162,8 @@ class ScoreMatching(Estimator):
             Relative weights of the rows, shape (n,).
         groups
             Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
-            storm: the standard errors are then cluster-robust.  The estimate is the same.
+            storm: errors, intervals and tests then take groups for independent, not rows.  The estimate of a single
+            weight is the same; several are combined by what differs between groups, and as many as groups carry.
 
         Returns
         -------
@@ -163,7 +172,9 @@ class ScoreMatching(Estimator):
         self._fit, self._stream, self._n_outside = None, None, 0
         self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
-        sample = rows.weighted_sample()
+        if groups is not None:
+            rows = rows.with_groups(Groups.of(groups, len(rows)))
+        sample = rows.grouped_sample()
         spec = self._spec(rows, sample)
         try:
             if isinstance(spec.weight, Combined):
@@ -202,8 +213,9 @@ class ScoreMatching(Estimator):
             if chosen:  # many rows, but few distinct ones: a single weight may do
                 self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
                 return
+            few = "" if rows.groups is None else f"{rows.groups.count:,} groups may be too few to weigh them by. "
             raise EstimationError(
-                f"The combined equations do not determine the estimate: {error} Or use a single weight."
+                f"The combined equations do not determine the estimate: {error} {few}Or use a single weight."
             ) from error
         if found.p_value < _CONTRADICTION and chosen:
             self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
@@ -216,9 +228,10 @@ class ScoreMatching(Estimator):
         facts = [("equations", f"{found.n_equations} for {constraint.n_free} parameters")]
         covariance = found.covariance if self.standard_errors else None
         solution = found.solution
-        if ROWS_PER_SQUARE * found.n_equations**2 > sums.n:
+        n, what = self._n_independent(rows), "rows" if rows.groups is None else "groups"
+        if ROWS_PER_SQUARE * found.n_equations**2 > n:
             caution = (
-                f"{sums.n:,} rows are few for {found.n_equations} equations: the errors may be understated. "
+                f"{n:,.0f} {what} are few for {found.n_equations} equations: the errors may be understated. "
                 "Use a single weight ('auto' does), or the bootstrap."
             )
             solution = replace(solution, status=f"{solution.status} {caution}")
@@ -228,7 +241,7 @@ class ScoreMatching(Estimator):
                 "use the bootstrap, or a single weight."
             )
             solution = replace(solution, status=f"{solution.status} {caution}")
-        self._show(spec, solution, covariance, sums.n, influence, found.slope, facts)
+        self._show(spec, solution, covariance, sums.n, n, influence, found.slope, facts)
 
     def _equation_spec(self, spec: MomentSpec, weight: Combined, rows: Rows, sample: FloatArray) -> EquationSpec:
         manifold = rows.region.manifold
@@ -306,8 +319,8 @@ class ScoreMatching(Estimator):
             Relative weights of the rows, shape (n,).
         """
         fit = self._fitted
-        rows = self._rows(X, sample_weight)
-        moments = accumulate(MomentSpec(fit.model, plain_weight(rows.region), self.log_exposure), rows)
+        rows = self._as_fitted()._rows(X, sample_weight)
+        moments = accumulate(MomentSpec(fit.model, plain_weight(rows.region), fit.log_exposure), rows)
         if moments is None or not moments.weight_sum > 0.0:
             raise InvalidInputError(rows.describe_absence())
         return -moments.objective(fit.theta)
@@ -353,21 +366,21 @@ class ScoreMatching(Estimator):
 
     def _for_resampling(self, rows: Rows | None) -> ScoreMatching:
         fit, weight = self._fitted, self.weight_
-        estimator = ScoreMatching(**{**self.get_params(), "weight": weight, "standard_errors": False})
+        estimator = ScoreMatching(**{**fit.asked, "weight": weight, "standard_errors": False})
         # A model that is centred on its rows is another one for every resample.
-        if rows is not None and isinstance(weight, Combined) and fit.model == self.model:
+        if rows is not None and isinstance(weight, Combined) and fit.model == fit.asked["model"]:
             spec = MomentSpec(fit.model, weight, fit.log_exposure)
             equations = self._equation_spec(spec, weight, rows, rows.sample())
             estimator._table = RowTable.of(equations, rows, fit.theta)
         return estimator
 
-    def _fit_chosen(self, X: FloatArray, weight: FloatArray | None, chosen: IntArray) -> Self:
+    def _fit_chosen(self, X: FloatArray, weight: FloatArray | None, chosen: IntArray, groups: IntArray | None) -> Self:
         if self._table is None:
-            return super()._fit_chosen(X, weight, chosen)
+            return super()._fit_chosen(X, weight, chosen, groups)
         return self.fit(ResampledRows(self._table, chosen))
 
     def _spec(
-        self, rows: Rows, weighted: tuple[FloatArray, FloatArray | None], *, streamed: bool = False
+        self, rows: Rows, weighted: tuple[FloatArray, FloatArray | None, Groups | None], *, streamed: bool = False
     ) -> MomentSpec:
         """Fix what comes from a sample of the rows: scales of the weight, the origin of a flat model."""
         sample = weighted[0]
@@ -388,7 +401,7 @@ class ScoreMatching(Estimator):
     def _resolved_weight(self, rows: Rows, sample: FloatArray, streamed: bool) -> Weight:
         region, weight = rows.region, as_weight(self.weight)
         n_free = self.model.constraint(region.manifold.embedding_dim).n_free
-        n_rows = self._kept.effective_number / self._kept_share
+        n_rows = self._n_independent(rows)
         if isinstance(weight, Auto):
             weight = Auto(combine=weight.combine and not streamed).choose(region, n_free, n_rows)
         if streamed and isinstance(weight, Combined):
@@ -400,9 +413,13 @@ class ScoreMatching(Estimator):
             return resolved.with_level(region.manifold, n_free, n_rows)
         return resolved
 
+    def _n_independent(self, rows: Rows) -> float:
+        """How many rows, or groups of them, there are to weigh equations by."""
+        return self._kept.effective_number / (self._kept_share if rows.groups is None else 1.0)
+
     def _first_moments(self, rows: Rows) -> Moments | None:
         """The moments that a stream starts with, features about a first estimate included."""
-        sample = rows.weighted_sample()
+        sample = rows.grouped_sample()
         if len(sample[0]) == 0:
             return None
         spec = self._spec(rows, sample, streamed=True)
@@ -443,11 +460,14 @@ class ScoreMatching(Estimator):
 
     def _publish(self, moments: Moments, solution: Solution, squares: FloatArray | None) -> None:
         spec = moments.spec
-        covariance = None if squares is None else sandwich_covariance(solution, squares, moments.weight_sum)
+        covariance = None
+        if squares is not None:
+            factor = small_sample_factor(moments.effective_n, solution.tangent.shape[1])
+            covariance = factor * sandwich_covariance(solution, squares, moments.weight_sum)
         self._moments, self._weight = moments, spec.weight
         influence = MomentInfluence(spec, solution.theta, moment_influence(solution))
         facts = [("objective", f"{moments.objective(solution.theta):.6g}")]
-        self._show(spec, solution, covariance, moments.n, influence, moments.A, facts)
+        self._show(spec, solution, covariance, moments.n, moments.effective_n, influence, moments.A, facts)
 
     def _show(
         self,
@@ -455,6 +475,7 @@ class ScoreMatching(Estimator):
         solution: Solution,
         covariance: FloatArray | None,
         n: int,
+        effective: float,
         influence: Influence,
         slope: FloatArray,
         facts: list[tuple[str, str]],
@@ -487,7 +508,9 @@ class ScoreMatching(Estimator):
             log_exposure=spec.log_exposure,
             complete=self._stream is None,
             kept_share=self._kept_share,
+            error_df=error_df(effective, solution.tangent.shape[1]),
             facts=tuple(facts),
+            asked=self.get_params(),
         )
 
     def _diagnostics(self) -> list[tuple[str, str]]:
@@ -524,6 +547,7 @@ class ScoreMatching(Estimator):
             params=model.parameters(theta, fit.embedding_dim),
             theta=theta,
             covariance=covariance,
+            error_df=None,
             influence=influence,
             method=f"{fit.method}, one step" if found.one_step else f"{fit.method}, likelihood",
             status=(

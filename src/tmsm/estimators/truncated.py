@@ -177,15 +177,15 @@ class TruncatedMLE(Estimator):
         sample_weight
             Relative weights of the rows, shape (n,).
         """
-        fit = self._fitted
-        rows = Rows(X, self.region, sample_weight, self.outside)
+        fit, made = self._fitted, self._as_fitted()
+        rows = Rows(X, made.region, sample_weight, made.outside)
         sums = _sums(fit.model, rows)
-        value = self._mean_log_density(fit, rows, sums)
-        if self.log_exposure is None:
+        value = made._mean_log_density(fit, rows, sums)
+        if made.log_exposure is None:
             return value
 
         def exposure(block: Block) -> float:
-            values = exposure_terms(self.log_exposure, block.X)[0]  # type: ignore[arg-type]
+            values = exposure_terms(made.log_exposure, block.X)[0]  # type: ignore[arg-type]
             return float(values.sum() if block.sample_weight is None else block.sample_weight @ values)
 
         return value + sum(rows.map(exposure)) / sums.weight_sum

@@ -54,7 +54,7 @@ def place(direction: Any, error: float | None = None) -> str:
 
 def described(fit: Estimator) -> str:
     """A fit's method and model in words."""
-    model = fit.model
+    model = fit._fitted.asked["model"]
     known = [f"{name} {value:g} known" for name in ("concentration", "ovalness") if (value := _known(model, name))]
     name = _MODELS.get(type(model).__name__, type(model).__name__)
     return ", ".join([_METHODS.get(type(fit).__name__, type(fit).__name__), name, *known])
@@ -111,7 +111,8 @@ def _centre(fits: Mapping[str, Estimator]) -> list[Finding]:
 
 def _goodness(fit: Estimator) -> list[Finding]:
     goodness = fit.goodness_of_fit_
-    name = _MODELS.get(type(fit.model).__name__, type(fit.model).__name__).split(" (")[0]
+    model = type(fit._fitted.asked["model"]).__name__
+    name = _MODELS.get(model, model).split(" (")[0]
     if goodness is None:
         return [Finding("note", "There are too few points to test whether the model fits.")]
     p = readable_p(goodness.p_value)
@@ -139,7 +140,7 @@ def _rows(fit: Estimator) -> list[Finding]:
     one = fit._fitted
     found = []
     if one.n_groups is not None:
-        text = f"The points belong to {one.n_groups:,} groups; the errors allow for dependence within them."
+        text = f"The points belong to {one.n_groups:,} groups; errors and tests allow for dependence within them."
         found.append(Finding("note", text))
     else:
         text = (
