@@ -179,6 +179,7 @@ _CHECKS: dict[str, Callable[[Any, dict[str, Any]], bool]] = {
     ),
     "n_samples": lambda value, _: _is_count(value),
     "n_groups": lambda value, _: value is None or _is_count(value),
+    "determined": lambda value, content: type(value) is bool or "determined" not in content,
     "goodness_of_fit": lambda value, _: _is_goodness(value),
     "table": lambda value, _: _is_table(value),
     "facts": lambda value, _: _is_table(value, 2),

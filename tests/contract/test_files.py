@@ -429,6 +429,7 @@ MAY_BE = {
     "estimates": [{}],
     "covariance": [None],
     "n_groups": [None],
+    "determined": [True],
     "goodness_of_fit": [None],
     "made_by": [{}],
     "natural_params": [],
