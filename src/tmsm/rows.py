@@ -187,7 +187,7 @@ class Rows:
         if weight is not None:
             X, codes, weight = X[weight > 0.0], codes[weight > 0.0], weight[weight > 0.0]
         if self.region.has_border and len(X):
-            d, _ = self.region.signed_distance(X)
+            d = self._sample_distances(X)
             self._touching = X[d == 0.0]
             X, inside = self._inside(X, d)
             weight, codes = None if weight is None else weight[inside], codes[inside]
@@ -300,6 +300,10 @@ class Rows:
                 raise InvalidInputError(self.describe_outside())
             X = np.asfortranarray(X[inside])
         return X, inside
+
+    def _sample_distances(self, X: FloatArray) -> FloatArray:
+        """The signed distances to the border of a sample's rows."""
+        return self.region.signed_distance(X)[0]
 
     def _read(self, piece: slice) -> FloatArray:
         X = np.array(self._X[piece], dtype=np.float64, order="F")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.arrays import BoolArray, FloatArray, IntArray
+from tmsm.arrays import FloatArray, IntArray
 from tmsm.equations import EquationSpec, equation_residuals
 from tmsm.polynomials import LocalPolynomials
 from tmsm.regions.base import BorderView, Region
@@ -115,8 +115,8 @@ class ResampledRows(Rows):
         # For some polynomials, those of all parts and of some.
         self._columns: tuple[LocalPolynomials, dict[tuple[EquationPart, ...], FloatArray]] | None = None
 
-    def _inside(self, X: FloatArray, d: FloatArray | None = None) -> tuple[FloatArray, BoolArray]:
-        return X, np.ones(len(X), dtype=bool)  # those of the table are
+    def _sample_distances(self, X: FloatArray) -> FloatArray:
+        return self.contributions.distance[self._chosen]  # all rows of a table lie inside and count
 
     def spread(self, sample: FloatArray, n: int) -> Rows:
         return _Thinned(self, max(1, len(self) // n))

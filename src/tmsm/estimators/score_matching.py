@@ -366,9 +366,9 @@ class ScoreMatching(Estimator):
 
     def _for_resampling(self, rows: Rows | None) -> ScoreMatching:
         fit, weight = self._fitted, self.weight_
-        estimator = ScoreMatching(**{**fit.asked, "weight": weight, "standard_errors": False})
-        # A model that is centred on its rows is another one for every resample.
-        if rows is not None and isinstance(weight, Combined) and fit.model == fit.asked["model"]:
+        # All resamples are fitted in the form that suits the rows of the fit.
+        estimator = ScoreMatching(**{**fit.asked, "model": fit.model, "weight": weight, "standard_errors": False})
+        if rows is not None and isinstance(weight, Combined):
             spec = MomentSpec(fit.model, weight, fit.log_exposure)
             equations = self._equation_spec(spec, weight, rows, rows.sample())
             estimator._table = RowTable.of(equations, rows, fit.theta)
