@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench reproduce docs gallery study figures clean
+.PHONY: help demo test check format bench reproduce coverage docs gallery study figures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ study: $(READY)  ## Run the study of weights anew (an hour); its tables go to do
 	$(BIN)/python -m tmsm_experiments.weights
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	$(BIN)/python -m tmsm_experiments.weights.report
+
+coverage: $(READY)  ## Run the study of coverage anew (an hour, resumable); its table goes to docs/coverage.md
+	$(BIN)/python -m tmsm_experiments.coverage $(WORDS)
 
 docs: $(READY)  ## Build the documentation as a static site in build/site
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

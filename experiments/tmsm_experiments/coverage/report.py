@@ -36,9 +36,12 @@ def write(rows: dict[str, dict[str, str]]) -> None:
 
 
 def outside(share: float, seeds: int, low: float, high: float) -> bool:
-    """Whether a share lies outside its bounds by more than two of its standard errors."""
-    error = 2.0 * float(np.sqrt(share * (1.0 - share) / seeds))
-    return share + error < low or share - error > high
+    """Whether a share lies outside its bounds by more than two standard errors of a share at the bound."""
+
+    def error(bound: float) -> float:
+        return 2.0 * float(np.sqrt(bound * (1.0 - bound) / seeds))
+
+    return share < low - error(low) or share > high + error(high)
 
 
 def exceptions(row: dict[str, str]) -> list[str]:

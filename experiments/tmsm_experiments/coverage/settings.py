@@ -144,6 +144,8 @@ def _truth(model: str, region: str, centre: str) -> dict[str, Any]:
         return {"linear": [-2.0, -5.0, 1.0], "quadratic": [[1.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, -3.0]]}
     mean = _centre(region, centre)
     kappa = CONCENTRATION[region] if centre != "flat" else 1e-9
+    if centre == "60° off":
+        kappa = min(kappa, 10.0)
     if model == "Kent":
         across = np.cross(mean, [1.0, 0.0, 0.0])
         return {
