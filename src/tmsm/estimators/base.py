@@ -131,6 +131,7 @@ class Estimator(ABC):
         elif fit.covariance is not None:
             sentences += fit.model.cautions(fit.theta, fit.covariance, fit.embedding_dim)
             sentences += cautions(fit.model, fit.params, fit.intervals(0.95, None))
+            sentences += [sentence for sentence in [fit.skewed()] if sentence is not None]
         if fit.n_groups is not None and fit.error_df is not None:
             k = fit.model.constraint(fit.embedding_dim).n_free
             sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, k)

@@ -165,6 +165,19 @@ class Fit:
         ratio = self.region(name, level).half_axes / np.maximum(wald, 1e-300)
         return bool((ratio < _LOCAL).all() and (ratio > 1.0 / _LOCAL).all())
 
+    def skewed(self, level: float = 0.95) -> str | None:
+        """A sentence where the region of a direction is far from an ellipse round its estimate, else None."""
+        field = self.centre
+        if field is None or field.kind != "direction" or self.covariance is None or self.undetermined is not None:
+            return None
+        if self.ellipse_is_local(field.name, level):
+            return None
+        reach = np.degrees(self.region(field.name, level).half_axes[0])
+        return (
+            f"The error of the {field.name.replace('_', ' ')} is larger to one side: its {100 * level:g} % confidence "
+            f"region reaches {reach:.2g}° from the estimate."
+        )
+
     @cached_property
     def undetermined(self) -> str | None:
         """A sentence where no centre is in reach of the rows; None where there is one, or the family has none."""

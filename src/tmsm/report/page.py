@@ -71,7 +71,10 @@ def _headline(fit: Estimator) -> str:
         return "<strong>No centre is in reach</strong> of these points."
     error = fit.std_errors_["mean_direction"] if fit._fitted.covariance is not None else None
     text = f"The centre lies at <strong>{escape(place(params['mean_direction'], error))}</strong>"
-    if error is not None:
+    if fit._fitted.skewed() is not None:
+        reach = np.degrees(fit.confidence_region("mean_direction").half_axes[0])
+        text += f", or up to {reach:.2g}° from there (95 % confidence region)"
+    elif error is not None:
         text += f", give or take {np.degrees(error):.2g}° (standard error)"
     if "concentration" in params:
         text += f"; concentration {_number(params['concentration'])}"

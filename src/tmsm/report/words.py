@@ -93,7 +93,7 @@ def _centre(fits: Mapping[str, Estimator]) -> list[Finding]:
                 f"The centre lies {-depth:,.0f} km outside the region that was observed: it is extrapolated, and rests "
                 "on the model."
             )
-            found.append(Finding("warning", text))
+            found.append(Finding("warning", " ".join([text, *filter(None, [fit._fitted.skewed()])])))
         else:
             found.append(
                 Finding(
@@ -130,7 +130,7 @@ def _goodness(fit: Estimator) -> list[Finding]:
 def _mass(fit: Estimator) -> list[Finding]:
     one = fit._fitted
     outside = mass_outside(one.model, one.params, one.kept.region)
-    if outside is None:
+    if outside is None or one.undetermined is not None:
         return []
     kind = "warning" if outside > _MOSTLY else "note"
     return [Finding(kind, f"{100 * outside:.0f} % of the fitted distribution lies where nothing could be observed.")]
