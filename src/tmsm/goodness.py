@@ -32,6 +32,10 @@ _PARTS: tuple[tuple[int, tuple[EquationPart, ...]], ...] = (
     (40, (EquationPart("streams", 1.5, (0, 1, 2)),)),
 )
 _MIN_ROWS_PER_EQUATION = 8
+# Scales three times those of an estimate: nearer to the border the equations are carried by too few rows for χ².
+_SCALE = 3.0
+# An equation must be carried by as many rows as these, were they to carry it equally.
+_MIN_CARRIERS = 6.0
 
 
 class GoodnessOfFit(NamedTuple):
@@ -53,6 +57,7 @@ def over_identification(
         try:
             # Scalar weights: the other kinds are more accurate, and have heavier tails.
             weight = cast(Combined, Combined(base=Saturating()).resolve(region, sample))
+            weight = replace(weight, base=Saturating(_SCALE * float(weight.scale)))
         except EstimationError:  # more than half of the rows on the border
             return None
     polynomials = LocalPolynomials.of(region.manifold, sample)
@@ -75,7 +80,9 @@ def over_identification(
     reduction = spec.reduction(frame.tangent)
     mean, errors = reduction @ mean, errors @ reduction.T
     covariance = errors.T @ errors
-    kept = independent_equations(covariance)
+    # The mean of an equation that few rows carry, such as those next to the short sides of a strip, is not normal.
+    carried = np.flatnonzero((errors**2).sum(axis=0) ** 2 >= _MIN_CARRIERS * (errors**4).sum(axis=0))
+    kept = [int(carried[k]) for k in independent_equations(covariance[np.ix_(carried, carried)])]
     if len(kept) <= constraint.n_free:
         return None
     slope = (reduction @ sums.A @ frame.spread)[kept]
