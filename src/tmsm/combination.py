@@ -39,6 +39,8 @@ _SINGULAR = 1e-13
 _MAX_STEPS = 20
 # In standard errors of θ₀: the last step corrects a bias, which is smaller.
 _MAX_CORRECTION = 3.0
+# Along every direction the slope of the rows as they are and that of tilted ones may differ by so much with streams.
+_MAX_DISAGREEMENT = 0.1
 # Streams are used where the error of θ₀ makes up at most this share of their mean square, as seen on so many rows.
 _MAX_SHARE = 0.01
 _SHARE_ROWS = 8192
@@ -91,60 +93,90 @@ def combine(
     first = solve(constraint, sums.A[:p], sums.b[:p])
     residuals = sum_residuals(spec, rows, first.theta)
     frame = LocalFrame.at(constraint.tangent(first.theta), sums.A[:p], residuals.covariance[:p, :p])
-    reduction, part = spec.reduction(frame.tangent), spec.part_numbers(constraint.n_free)
-    usable = np.flatnonzero(~_uncertain(spec, rows, frame, residuals, sample, part))
-    kept = usable[independent_equations((reduction @ residuals.covariance @ reduction.T)[np.ix_(usable, usable)])]
-    reduction, part = reduction[kept], part[kept]
-    A, b = reduction @ sums.A, reduction @ sums.b
+    part = spec.part_numbers(constraint.n_free)
+    stack = _Stack(spec, rows, constraint, sums, first, residuals, frame, part)
+    usable = ~_uncertain(spec, rows, frame, residuals, sample, part)
+    streams = np.isin(part, [k for k, one in enumerate(spec.parts) if one.kind == "streams"])
+    found, steady = stack.combined(np.flatnonzero(usable))
+    if not steady and (usable & streams).any():
+        # How the streams change along a direction that hardly moves them is mostly noise.
+        found, _ = stack.combined(np.flatnonzero(usable & ~streams))
+    return found
 
-    def weigh(covariance: FloatArray) -> FloatArray:
-        return _inverse(reduction @ covariance @ reduction.T, part[:, None] == part[None, :])
 
-    effective = residuals.effective_number
-    weights = weigh(residuals.covariance)
-    linear = isinstance(constraint, Unrestricted | AffineSubspace)
-    slope = A @ frame.spread
-    if linear:
-        # θ₀ + K φ, φ of order one: no digits are lost however nearly collinear the statistics are on these rows.
-        start = first.theta
-        near = start - frame.spread @ np.linalg.solve(slope.T @ weights @ slope, slope.T @ weights @ (A @ start + b))
-        solution = replace(first, theta=near)
-    else:
-        solution = solve_near(constraint, A.T @ weights @ A / effective, A.T @ weights @ b / effective, first.theta)
-        near = solution.theta
-    mean = A @ near + b
-    # Leverage in the space of the influences, which has as many dimensions as parameters.
-    to_influence = slope.T @ weights @ reduction
-    metric = to_influence.T @ np.linalg.solve(to_influence @ residuals.covariance @ to_influence.T, to_influence)
-    tilted = tilt_equations(
-        spec, rows, near, sums.A @ near + sums.b, reduction.T @ (weights @ mean), metric, sums.weight_sum
-    )
-    A_tilted, tilted_weights = reduction @ tilted.equations.A, weigh(tilted.squares)
-    L = (A_tilted @ frame.spread).T @ tilted_weights
-    correction = np.linalg.solve(L @ slope, L @ mean)
-    theta = near
-    if not np.linalg.norm(correction) <= _MAX_CORRECTION:
-        A_tilted, tilted_weights = A, weights  # the tilt has gone astray
-    elif linear:
-        theta = near - frame.spread @ correction
-    elif not constraint.on_border(near):
-        theta = _root(constraint, near, A_tilted.T @ tilted_weights @ A, A_tilted.T @ tilted_weights @ b)
-    basis = frame.carried_to(constraint.tangent(theta))
-    L = (A_tilted @ basis).T @ tilted_weights
-    influence = -basis @ np.linalg.solve(L @ (A @ basis), L)
-    covariance = reduction @ tilted.plain @ reduction.T / sums.weight_sum**2
-    spread = influence @ covariance @ influence.T
-    mean = A @ theta + b
-    criterion = float(mean @ _solve_scaled(covariance, mean))
-    return Combination(
-        replace(solution, theta=theta, status=f"Several weights, combined. {solution.status}".strip()),
-        0.5 * (spread + spread.T),
-        influence @ reduction,
-        L @ A,
-        criterion / effective,
-        _p_value(spec, rows, theta, reduction, A @ basis, covariance, mean, effective),
-        len(kept),
-    )
+@dataclass(frozen=True)
+class _Stack:
+    """All equations with a first estimate, for `combine` to choose from; ``part`` says which part each belongs to."""
+
+    spec: EquationSpec
+    rows: Rows
+    constraint: Constraint
+    sums: EquationSums
+    first: Solution
+    residuals: ResidualSums
+    frame: LocalFrame
+    part: IntArray
+
+    def combined(self, usable: IntArray) -> tuple[Combination, bool]:
+        """What the independent ones among some equations give, and whether two estimates of their slope agree."""
+        spec, rows, constraint, sums, residuals = self.spec, self.rows, self.constraint, self.sums, self.residuals
+        frame = self.frame
+        reduction = spec.reduction(frame.tangent)
+        kept = usable[independent_equations((reduction @ residuals.covariance @ reduction.T)[np.ix_(usable, usable)])]
+        reduction, part = reduction[kept], self.part[kept]
+        A, b = reduction @ sums.A, reduction @ sums.b
+
+        def weigh(covariance: FloatArray) -> FloatArray:
+            return _inverse(reduction @ covariance @ reduction.T, part[:, None] == part[None, :])
+
+        effective = residuals.effective_number
+        weights = weigh(residuals.covariance)
+        linear = isinstance(constraint, Unrestricted | AffineSubspace)
+        slope = A @ frame.spread
+        start = self.first.theta
+        if linear:
+            # θ₀ + K φ, φ of order one: no digits are lost however nearly collinear the statistics are on these rows.
+            step = np.linalg.solve(slope.T @ weights @ slope, slope.T @ weights @ (A @ start + b))
+            near = start - frame.spread @ step
+            solution = replace(self.first, theta=near)
+        else:
+            solution = solve_near(constraint, A.T @ weights @ A / effective, A.T @ weights @ b / effective, start)
+            near = solution.theta
+        mean = A @ near + b
+        # Leverage in the space of the influences, which has as many dimensions as parameters.
+        to_influence = slope.T @ weights @ reduction
+        metric = to_influence.T @ np.linalg.solve(to_influence @ residuals.covariance @ to_influence.T, to_influence)
+        tilted = tilt_equations(
+            spec, rows, near, sums.A @ near + sums.b, reduction.T @ (weights @ mean), metric, sums.weight_sum
+        )
+        A_tilted, tilted_weights = reduction @ tilted.equations.A, weigh(tilted.squares)
+        L = (A_tilted @ frame.spread).T @ tilted_weights
+        ratio = np.linalg.svd(np.linalg.solve(L @ A_tilted @ frame.spread, L @ slope), compute_uv=False)
+        correction = np.linalg.solve(L @ slope, L @ mean)
+        theta = near
+        if not np.linalg.norm(correction) <= _MAX_CORRECTION:
+            A_tilted, tilted_weights = A, weights  # the tilt has gone astray
+        elif linear:
+            theta = near - frame.spread @ correction
+        elif not constraint.on_border(near):
+            theta = _root(constraint, near, A_tilted.T @ tilted_weights @ A, A_tilted.T @ tilted_weights @ b)
+        basis = frame.carried_to(constraint.tangent(theta))
+        L = (A_tilted @ basis).T @ tilted_weights
+        influence = -basis @ np.linalg.solve(L @ (A @ basis), L)
+        covariance = reduction @ tilted.plain @ reduction.T / sums.weight_sum**2
+        spread = influence @ covariance @ influence.T
+        mean = A @ theta + b
+        criterion = float(mean @ _solve_scaled(covariance, mean))
+        found = Combination(
+            replace(solution, theta=theta, status=f"Several weights, combined. {solution.status}".strip()),
+            0.5 * (spread + spread.T),
+            influence @ reduction,
+            L @ A,
+            criterion / effective,
+            _p_value(spec, rows, theta, reduction, A @ basis, covariance, mean, effective),
+            len(kept),
+        )
+        return found, bool(ratio[0] <= 1.0 + _MAX_DISAGREEMENT and ratio[-1] >= 1.0 - _MAX_DISAGREEMENT)
 
 
 @dataclass(frozen=True)
