@@ -15,7 +15,7 @@ import numpy as np
 from tmsm.arrays import FloatArray
 from tmsm.errors import EstimationError
 from tmsm.models.constraints import AffineSubspace, Constraint, HalfLine, minimise_over
-from tmsm.newton import Objective, minimise
+from tmsm.newton import Minimum, Objective, minimise
 
 __all__ = ["Discrepancy", "LikelihoodDiscrepancy", "QuadraticDiscrepancy", "inverse_scaled", "tangent_projection"]
 
@@ -48,13 +48,21 @@ class Discrepancy(ABC):
         Infinite where none is found.
         """
         start = self.theta if near is None else near
-        found = minimise(self, constraint.point(start))
-        if found is not None and found.reached and constraint.allows(found.point.theta):
-            return max(found.value, 0.0), found.point.theta
-        best = minimise_over(constraint, self, [start])
-        if best is None:
+        found = self._reached(constraint, constraint, start)
+        if not found:
+            found = [one for border in constraint.borders() for one in self._reached(border, constraint, start)]
+        if not found:
+            best = minimise_over(constraint, self, [start])
+            found = [] if best is None else [best.minimum]
+        if not found:
             return np.inf, start
-        return max(best.minimum.value, 0.0), best.minimum.point.theta
+        lowest = min(found, key=lambda one: one.value)
+        return max(lowest.value, 0.0), lowest.point.theta
+
+    def _reached(self, searched: Constraint, wanted: Constraint, start: FloatArray) -> list[Minimum]:
+        """The minimum over one set that a single search ends in, if it lies in another."""
+        found = minimise(self, searched.point(start))
+        return [found] if found is not None and found.reached and wanted.allows(found.point.theta) else []
 
 
 @final
