@@ -53,8 +53,8 @@ def covers(interval, truth):
     return interval[0] <= truth <= interval[1]
 
 
-def simulate(n, n_seeds, seed=0):
-    """Errors of every method on the same samples: name -> array (n_seeds, ...)."""
+def simulate(n, n_seeds, seed=0, only=None):
+    """Errors of every method, or of some, on the same samples: name -> array (n_seeds, ...)."""
     model = tmsm.VonMisesFisher()
     likelihood = HemisphereLikelihood()
     methods = {
@@ -64,7 +64,8 @@ def simulate(n, n_seeds, seed=0):
         "known": tmsm.ScoreMatching(tmsm.VonMisesFisher(KAPPA), REGION, "geodesic"),
         "naive": tmsm.NaiveMLE(model),
     }
-    out = {name: {"angle": [], "kappa": [], "covered": []} for name in [*methods, "exact"]}
+    methods = {name: method for name, method in methods.items() if only is None or name in only}
+    out = {name: {"angle": [], "kappa": [], "covered": []} for name in [*methods, *(["exact"] if only is None else [])]}
     for k in range(n_seeds):
         X = model.sample(n, REGION, random_state=seed + k, mean_direction=MU, concentration=KAPPA)
         for name, method in methods.items():
@@ -72,6 +73,8 @@ def simulate(n, n_seeds, seed=0):
             out[name]["angle"].append(angle_error(fit.params_.mean_direction))
             out[name]["kappa"].append(fit.params_.concentration)
             out[name]["covered"].append(covers(fit.confidence_interval().concentration, KAPPA))
+        if only is not None:
+            continue
         theta = likelihood.fit(X.mean(axis=0), methods["normal"].natural_params_)
         kappa = float(np.linalg.norm(theta))
         out["exact"]["angle"].append(angle_error(theta / kappa))

@@ -1,9 +1,7 @@
 """Polygons on the sphere against brute force, S2, closed forms, and every way to write a border down."""
 
 import json
-import math
 
-import numba
 import numpy as np
 import pytest
 import shapely
@@ -19,26 +17,19 @@ xyz = tmsm.lonlat_to_xyz
 RANDOM = tmsm.Sphere(2).uniform(100_000, 1)
 
 
-@numba.njit(cache=True)
 def brute_force(starts, ends, X):
     """Least angle to any arc, by spherical trigonometry: cross-track where it applies, else the ends."""
-    out = np.empty(len(X))
-    for i in range(len(X)):
-        best = np.inf
-        for k in range(len(starts)):
-            a, b, x = starts[k], ends[k], X[i]
-            n = np.cross(a, b)
-            n = n / np.sqrt((n * n).sum())
-            height = (x * n).sum()
-            # The foot lies between the ends if it is on the right side of both end planes.
-            if (np.cross(n, a) * x).sum() > 0 and (np.cross(b, n) * x).sum() > 0:
-                foot = x - height * n
-                best = min(best, math.atan2(abs(height), math.sqrt((foot * foot).sum())))
-            for v in (a, b):
-                cross = np.cross(x, v)
-                best = min(best, math.atan2(math.sqrt((cross * cross).sum()), (x * v).sum()))
-        out[i] = best
-    return out
+    best = np.full(len(X), np.inf)
+    for a, b in zip(starts, ends, strict=True):
+        n = np.cross(a, b)
+        n /= np.linalg.norm(n)
+        height = X @ n
+        # The foot lies between the ends if it is on the right side of both end planes.
+        between = (X @ np.cross(n, a) > 0) & (X @ np.cross(b, n) > 0)
+        foot = np.linalg.norm(X[between] - np.outer(height[between], n), axis=1)
+        best[between] = np.minimum(best[between], np.arctan2(np.abs(height[between]), foot))
+        best = np.minimum(best, np.arctan2(np.linalg.norm(np.cross(X, a), axis=1), X @ a))
+    return best
 
 
 @pytest.mark.parametrize("seed", range(10))
