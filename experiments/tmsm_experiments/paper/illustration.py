@@ -84,8 +84,8 @@ def _draw_plane(ax, result: Illustration) -> None:
     ax.scatter(*_plane(result.X[~result.seen]), label="not observed", **drawing.UNSEEN)
     ax.scatter(*_plane(result.X[result.seen]), label="observed", **drawing.SEEN)
     ax.axhline(np.pi / 2 + CUT, label="border", **drawing.BORDER)
-    ellipse = result.fits[GEODESIC].mean_direction_ellipse()
-    ax.fill(*_plane(ellipse), fc=drawing.BLUE, ec=drawing.BLUE, alpha=0.25, zorder=3, label="95 % region (geodesic)")
+    for ring in result.fits[GEODESIC].confidence_region().rings:
+        ax.fill(*_plane(ring), fc=drawing.BLUE, ec=drawing.BLUE, alpha=0.25, zorder=3, label="95 % region (geodesic)")
     for method, fit in result.fits.items():
         ax.plot(*_plane(fit.params_.mean_direction), label=method, zorder=5, **drawing.marker_style(method))
     ax.plot(TRUE_ANGLES[1], TRUE_ANGLES[0], label="true centre", **drawing.TRUTH)
@@ -110,8 +110,8 @@ def _draw_globe(ax, result: Illustration) -> None:
     globe.scatter(result.X[result.seen], **drawing.SEEN)
     lon = np.linspace(0.0, 2.0 * np.pi, 361)
     globe.plot(tmsm.colatlon_to_xyz(np.full_like(lon, np.pi / 2 + CUT), lon), **drawing.BORDER)
-    ellipse = result.fits[GEODESIC].mean_direction_ellipse()
-    globe.plot(np.vstack([ellipse, ellipse[:1]]), color=drawing.BLUE, lw=1.2, zorder=4)
+    for ring in result.fits[GEODESIC].confidence_region().rings:
+        globe.plot(np.vstack([ring, ring[:1]]), color=drawing.BLUE, lw=1.2, zorder=4)
     for method, fit in result.fits.items():
         globe.plot(fit.params_.mean_direction, zorder=5, **drawing.marker_style(method))
     globe.plot(TRUE_MEAN, **drawing.TRUTH)

@@ -175,9 +175,9 @@ def _draw_catalogue(ax, border, which: str, data: Path | None) -> None:
     for method in (NAIVE, GEODESIC, PROJECTED, EXACT):
         fit = estimators(border)[method].fit(inside)
         style = drawing.marker_style(method)
-        ellipse = tmsm.xyz_to_lonlat(fit.mean_direction_ellipse())
-        if method != PROJECTED:  # it would cover the other one
-            ax.fill(*ellipse, fc=style["color"], ec=style["color"], lw=1.2, alpha=0.25, zorder=3)
+        rings = fit.confidence_region().rings if method != PROJECTED else []  # it would cover the other one
+        for ring in rings:
+            ax.fill(*tmsm.xyz_to_lonlat(ring), fc=style["color"], ec=style["color"], lw=1.2, alpha=0.25, zorder=3)
         size = 6 if method == PROJECTED else 9
         ax.plot(*tmsm.xyz_to_lonlat(fit.params_.mean_direction), label=method, zorder=5, **{**style, "ms": size})
     ax.fill([], [], fc=drawing.GREY, alpha=0.5, label="95 % region, in the colour of its method")
