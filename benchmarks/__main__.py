@@ -44,6 +44,9 @@ def run_speed():
     report(f"peak extra memory at {ROWS:,} rows", speed.peak_memory(X) / 1e6, "MB", (0, 100))
     report("peak extra memory at 100,000 rows", speed.peak_memory(X[:100_000]) / 1e6, "MB", (0, 100))
     report("fit of 1,000 rows with standard errors", 1e3 * speed.small_fit(), "ms", (0, 1))
+    spent, ratio = speed.bootstrap_seconds()
+    report("bootstrap(1000) of 10,000 rows in a LonLatBox", spent, "s", (0, 10))
+    report("… one resample against the fit itself", ratio, "times", (0, 0.5))
     own, numpy = speed.import_seconds()
     report(f"import tmsm (of which NumPy {numpy:.3f})", own, "s", (0, 0.3))
 

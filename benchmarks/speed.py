@@ -54,6 +54,16 @@ def small_fit(n=1000, repeats=300):
     return statistics.median(seconds(lambda: estimator.fit(X)) for _ in range(repeats))
 
 
+def bootstrap_seconds(n=10_000, n_resamples=1000):
+    """Seconds of a bootstrap in a box, and of one resample over those of the fit itself."""
+    box = tmsm.LonLatBox(-125, 25, -65, 50)
+    X = MODEL.sample(n, box, random_state=0, mean_direction=tmsm.lonlat_to_xyz(-95, 38), concentration=8.0)
+    fit = tmsm.ScoreMatching(MODEL, box).fit(X)
+    once = statistics.median(seconds(lambda: tmsm.ScoreMatching(MODEL, box).fit(X)) for _ in range(15))
+    spent = seconds(lambda: fit.bootstrap(X, n_resamples, random_state=0))
+    return spent, spent / n_resamples / once
+
+
 def import_seconds(repeats=5):
     """Least seconds of `import tmsm` in a new interpreter, with NumPy's import and without."""
     code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"

@@ -51,7 +51,7 @@ class FitRecord:
             {
                 "format": FORMAT,
                 "version": VERSION,
-                "title": one.title,
+                "title": one.heading,
                 "estimates": estimates,
                 "natural_params": _plain(fit.natural_params_),
                 "covariance": _plain(fit.covariance_) if with_errors else None,

@@ -449,7 +449,7 @@ class Estimator(ABC):
         """A table to print: estimates, standard errors, intervals, and how they came about."""
         fit = self._fitted
         errors, intervals = self._errors_and_intervals()
-        return summary_table(fit.title, fit.model.fields, fit.params, errors, intervals, self.facts())
+        return summary_table(fit.heading, fit.model.fields, fit.params, errors, intervals, self.facts())
 
     def facts(self) -> list[tuple[str, str]]:
         """How the estimate came about and what to judge it by: pairs of a name and words, as in `summary`."""

@@ -165,6 +165,11 @@ class Fit:
         ratio = self.region(name, level).half_axes / np.maximum(wald, 1e-300)
         return bool((ratio < _LOCAL).all() and (ratio > 1.0 / _LOCAL).all())
 
+    @property
+    def heading(self) -> str:
+        """The title, and after it what is to be known before any number is read."""
+        return self.title if self.undetermined is None else f"{self.title}. No centre is in reach: see the status."
+
     def skewed(self, level: float = 0.95) -> str | None:
         """A sentence where the region of a direction is far from an ellipse round its estimate, else None."""
         field = self.centre
