@@ -33,6 +33,7 @@ def demo(
     from tmsm.datasets import load_atlantic_storms, load_border
     from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
     from tmsm.estimators.base import Estimator
+    from tmsm.estimators.summary import readable_p
     from tmsm.models import VonMisesFisher
     from tmsm.output import write_text, write_whole
     from tmsm.plots import FitDisplay
@@ -70,7 +71,9 @@ def demo(
     first = next(iter(fits.values()))
     emit(_COMMENT)
     if first.goodness_of_fit_ is not None:
-        emit(f"The family does not fit: p = {first.goodness_of_fit_.p_value:.0e}.")
+        emit(
+            f"Goodness of fit of the family, storms taken for independent: {readable_p(first.goodness_of_fit_.p_value)}."
+        )
     shown = {name: fit for name, fit in fits.items() if "default" not in name}
     title = "Where do Atlantic storms come from, seen from inside the United States?"
     write_text(out / "report.html", html_report(shown, title=title, made_by=made_by()))
