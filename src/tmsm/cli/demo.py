@@ -70,10 +70,8 @@ def demo(
 
     first = next(iter(fits.values()))
     emit(_COMMENT)
-    if first.goodness_of_fit_ is not None:
-        emit(
-            f"Goodness of fit of the family, storms taken for independent: {readable_p(first.goodness_of_fit_.p_value)}."
-        )
+    if (goodness := first.goodness_of_fit_) is not None:
+        emit(f"Goodness of fit of the family, storms taken for independent: {readable_p(goodness.p_value)}.")
     shown = {name: fit for name, fit in fits.items() if "default" not in name}
     title = "Where do Atlantic storms come from, seen from inside the United States?"
     write_text(out / "report.html", html_report(shown, title=title, made_by=made_by()))
