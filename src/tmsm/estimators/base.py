@@ -16,7 +16,7 @@ from tmsm.arrays import ArrayLike, FloatArray, IntArray
 from tmsm.criterion import Criterion, information_criterion
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.estimators.border_check import misplaced_border
-from tmsm.estimators.diagnostics import extrapolation, mass_outside, unequal_columns
+from tmsm.estimators.diagnostics import extrapolation, few_carriers, mass_outside, unequal_columns
 from tmsm.estimators.fit import Fit, Method
 from tmsm.estimators.summary import estimate_rows, readable_p, shortened, summary_table
 from tmsm.goodness import GoodnessOfFit, over_identification
@@ -140,6 +140,7 @@ class Estimator(ABC):
         if fit.undetermined is None:
             sentences += extrapolation(fit.params, fit.kept.region)
         sentences += unequal_columns(fit.kept)
+        sentences += few_carriers(fit.influence, fit.kept)
         sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)
         goodness = self.goodness_of_fit_
         if goodness is not None and goodness.p_value < _SUSPICIOUS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.influence import Influence
 from tmsm.manifolds import Euclidean
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
@@ -12,10 +13,12 @@ from tmsm.moments import MomentSpec
 from tmsm.regions.base import BorderView, Region
 from tmsm.rows import Rows
 
-__all__ = ["extrapolation", "mass_outside", "unequal_columns", "weight_shares"]
+__all__ = ["extrapolation", "few_carriers", "mass_outside", "unequal_columns", "weight_shares"]
 
 # Beyond such a ratio of the columns' spreads distances to a border are those along one column alone.
 _MAX_RATIO = 10.0
+# So few rows, and so small a share of all, are few to carry an estimate: its spread is that of rare large values.
+_FEW_CARRIERS, _FEW_SHARE = 40.0, 0.1
 _DRAWS = 20_000
 _NEAREST = 0.1
 
@@ -44,6 +47,26 @@ def extrapolation(params: Parameters, region: Region) -> list[str]:
                     "family."
                 ]
     return []
+
+
+def few_carriers(influence: Influence, rows: Rows) -> list[str]:
+    """A sentence if the estimate rests on a few rows, such as those next to the short sides of a thin strip.
+
+    Their number is (Σ h)² / Σ h², h_i the share of row i in the variance of the estimate, over all directions.
+    """
+    if rows.groups is not None:
+        return []
+    _, parts = rows.mean_and_parts(influence.of(rows))
+    scale = np.sqrt((parts**2).sum(axis=0))
+    parts = parts[:, scale > 0.0] / scale[scale > 0.0]
+    share = np.einsum("ij,ij->i", parts @ np.linalg.pinv(parts.T @ parts, hermitian=True), parts)
+    number = float(share.sum()) ** 2 / max(float(share @ share), 1e-300)
+    if number >= min(_FEW_CARRIERS, _FEW_SHARE * rows.effective_number):
+        return []
+    return [
+        f"Some {number:.0f} rows carry this estimate, and others like them may be missing by chance: errors and "
+        "intervals may be too small. Compare with other weights, and with the exact likelihood."
+    ]
 
 
 def unequal_columns(rows: Rows) -> list[str]:
