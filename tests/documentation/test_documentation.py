@@ -87,3 +87,30 @@ def test_tables_of_the_study_are_those_of_its_results():
 
     page = report.PAGE.read_text()
     assert report.write_page(page, report.tables(read())) == page
+
+
+def test_the_table_of_coverage_is_that_of_its_results():
+    from tmsm_experiments.coverage import report
+    from tmsm_experiments.coverage.settings import settings
+
+    rows = report.read()
+    names = [one.name for one in settings()]
+    assert list(rows) == names
+    assert len(set(names)) == len(names) >= 120
+    assert all(int(row["seeds"]) >= 300 for row in rows.values())
+    assert report.unexplained(list(rows.values())) == (set(), set())
+    page = report.PAGE.read_text(encoding="utf-8")
+    assert report.page_text(page) == page
+
+
+def test_a_share_outside_its_bounds_is_noticed():
+    from tmsm_experiments.coverage import report
+
+    row = dict.fromkeys(["region covers", "interval lowest", "interval highest"], "0.95")
+    row |= {"seeds": "300", "failed": "0", "test rejects": "0.05"}
+    assert report.exceptions(row) == []
+    assert report.exceptions(row | {"region covers": "0.86"}) == ["region covers"]
+    assert report.exceptions(row | {"test rejects": "0.12"}) == ["test rejects"]
+    assert report.exceptions(row | {"interval highest": "0.999"}) == ["interval highest"]
+    assert report.exceptions(row | {"region covers": "0.90", "failed": "0"}) == []
+    assert report.exceptions(row | {"region covers": "0.90", "seeds": "3000"}) == ["region covers"]

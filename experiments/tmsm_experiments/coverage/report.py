@@ -15,8 +15,12 @@ LOWEST, HIGHEST = 0.92, 0.98
 SMALLEST_SIZE, LARGEST_SIZE = 0.03, 0.07
 HEADING = (
     "model", "region", "centre", "rows", "method", "region covers", "ellipse", "intervals cover", "± 1.96 s.e.",
-    "test rejects", "no centre in reach", "no estimate",
+    "test rejects", "no centre in reach", "no estimate", "samples",
 )  # fmt: skip
+
+
+# Settings that miss what is asked for, and why.
+REASONS: dict[str, str] = {}
 
 
 def name_of(row: dict[str, str]) -> str:
@@ -73,6 +77,7 @@ def table(rows: list[dict[str, str]]) -> str:
             row["model"], row["region"], row["centre"], f"{int(row['n']):,}", method, shown("region covers"),
             shown("ellipse covers"), _spread(row, "interval", shown), _spread(row, "wald", percent_of(row)),
             shown("test rejects"), shown("undetermined"), "" if row["failed"] == "0" else row["failed"],
+            f"{int(row['seeds']):,}",
         )  # fmt: skip
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -85,6 +90,25 @@ def percent_of(row: dict[str, str]):
 def _spread(row: dict[str, str], method: str, shown) -> str:
     low, high = f"{method} lowest", f"{method} highest"
     return shown(low) if row[low] == row[high] else f"{shown(low)} to {shown(high)}"
+
+
+def unexplained(rows: list[dict[str, str]]) -> tuple[set[str], set[str]]:
+    """Settings with exceptions that have no reason, and reasons for settings that have no exception."""
+    found = {name_of(row) for row in rows if exceptions(row)}
+    return found - set(REASONS), set(REASONS) - found
+
+
+def exceptions_table(rows: list[dict[str, str]]) -> str:
+    """What is outside the bounds, setting by setting, and why."""
+    lines = ["| setting | outside | why |", "| --- | --- | --- |"]
+    for row in rows:
+        shares: dict[str, list[str]] = {}
+        for name in exceptions(row):
+            shares.setdefault(name.split()[0], []).append(f"{percent(row[name])} %")
+        what = ", ".join(f"{name} {' to '.join(sorted(set(values)))}" for name, values in shares.items())
+        if what:
+            lines.append(f"| {name_of(row)} | {what} | {REASONS.get(name_of(row), '')} |")
+    return "\n".join(lines)
 
 
 def overview(rows: list[dict[str, str]]) -> str:
@@ -113,7 +137,11 @@ def write_page() -> None:
 
 def page_text(text: str) -> str:
     rows = list(read().values())
-    for name, found in {"overview": overview(rows), "settings": table(rows)}.items():
+    for name, found in {
+        "overview": overview(rows),
+        "exceptions": exceptions_table(rows),
+        "settings": table(rows),
+    }.items():
         pattern = re.compile(f"(<!-- {name} -->\n).*?(<!-- end -->)", flags=re.DOTALL)
         text, count = pattern.subn(lambda match, found=found: f"{match[1]}\n{found}\n\n{match[2]}", text)
         if count != 1:

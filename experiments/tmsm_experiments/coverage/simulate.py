@@ -20,7 +20,7 @@ class CoverageCell:
 
     @property
     def name(self) -> str:
-        return self.setting.name
+        return f"{self.setting.name}, {self.setting.seeds} seeds"
 
     def compute(self) -> Rows:
         return [simulate(self.setting)]
