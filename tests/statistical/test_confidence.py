@@ -46,7 +46,8 @@ def test_a_flat_density_has_no_centre(tmp_path):
     region = "cap:-75,40,1"
     run("simulate", 300, "--region", region, "--mean=-75,40", "--concentration", 1, "--seed", 1, "--out", "f.csv")
     printed = run("fit", "f.csv", "--region", region, "--report", "f.html", "--save", "f.json", "--plot", "f.png")
-    facts = printed.stdout[printed.stdout.index("status") :]
+    assert "No centre is in reach" in printed.stdout.splitlines()[0]
+    facts = printed.stdout[printed.stdout.index("\nstatus") :].strip()
     assert facts.removeprefix("status").strip().startswith("No centre is in reach")
     assert "undetermined" in printed.stdout
     assert json.loads((tmp_path / "f.json").read_text())["determined"] is False
@@ -74,3 +75,17 @@ def test_a_density_that_rises_away_from_the_rows_has_no_centre_in_reach():
     other = tmsm.ScoreMatching(MISES, ~region)
     Y = MISES.sample(3000, other.region, random_state=0, **truth)
     assert other.fit(Y).determined_
+
+
+def test_the_status_says_where_few_rows_carry_an_estimate():
+    """In a strip of 1° × 40° the paper's weight rests on rows next to the short sides; its region covers 80 %."""
+    strip = tmsm.LonLatBox(-20.0, 0.0, 20.0, 1.0)
+    truth = {"mean_direction": tmsm.lonlat_to_xyz(0.0, 0.5), "concentration": 10.0}
+    said = {"geodesic": 0, "auto": 0}
+    for seed in range(10):
+        X = tmsm.VonMisesFisher().sample(300, strip, random_state=seed, **truth)
+        for weight in said:
+            fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), strip, weight).fit(X)
+            said[weight] += "rows carry this estimate" in fit.status_
+    assert said["geodesic"] >= 8
+    assert said["auto"] == 0
