@@ -54,7 +54,7 @@ def covers(interval, truth):
 
 
 def simulate(n, n_seeds, seed=0, only=None):
-    """Errors of every method, or of some, on the same samples: name -> array (n_seeds, ...)."""
+    """Errors of every method on the same samples, or of some with their intervals: name -> array (n_seeds, ...)."""
     model = tmsm.VonMisesFisher()
     likelihood = HemisphereLikelihood()
     methods = {
@@ -72,7 +72,8 @@ def simulate(n, n_seeds, seed=0, only=None):
             fit = method.fit(X)
             out[name]["angle"].append(angle_error(fit.params_.mean_direction))
             out[name]["kappa"].append(fit.params_.concentration)
-            out[name]["covered"].append(covers(fit.confidence_interval().concentration, KAPPA))
+            if only is not None:
+                out[name]["covered"].append(covers(fit.confidence_interval().concentration, KAPPA))
         if only is not None:
             continue
         theta = likelihood.fit(X.mean(axis=0), methods["normal"].natural_params_)

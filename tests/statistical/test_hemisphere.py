@@ -35,9 +35,11 @@ def test_normal_weight_is_within_three_per_cent_of_the_exact_likelihood(errors):
 
 
 def test_naive_likelihood_fails_whatever_the_sample_size(errors):
-    for rows in (errors["naive"], simulate(10_000, 20, only=("naive",))["naive"]):
+    large = simulate(10_000, 20, only=("naive",))["naive"]
+    for rows in (errors["naive"], large):
         assert rows["angle"].mean() == pytest.approx(0.175, abs=0.002)
         assert rows["kappa"].mean() == pytest.approx(8.85, abs=0.05)
+    for rows in (simulate(1000, 50, only=("naive",))["naive"], large):
         assert not rows["covered"].any()
 
 
