@@ -20,7 +20,31 @@ HEADING = (
 
 
 # Settings that miss what is asked for, and why.
-REASONS: dict[str, str] = {}
+_SHORT_SIDES = (
+    "Some equations of the test rest on rows next to the strip's short sides. In a sample that happens to have none "
+    "there, what they would have added looks like a contradiction. Without these equations the test would have no "
+    "power along a strip."
+)
+_FEW_GROUPS = (
+    "Too wide, not too narrow: groups of 1 to 40 nearly equal rows count like 11, and Student's t with so few is on "
+    "the safe side. The status names the number."
+)
+_FEW_ROWS = (
+    "The paper's weight rests on some ten rows next to the strip's short sides. The status says so in nine of ten fits. "
+    "The default weight covers 97 %."
+)
+_STEEP = (
+    "Two thirds of the rows lie within 15° of one corner: combined weights put the concentration too high there, by "
+    "half a standard error. The status says that the centre is extrapolated. The weight 'saturating' covers 97 %."
+)
+REASONS = {
+    "vMF, sliver, 10° off, n 1000, default": _SHORT_SIDES,
+    "vMF, sliver, 30° off, n 3000, default": _SHORT_SIDES,
+    "vMF, sliver, inside, n 300, g = d": _FEW_ROWS,
+    "vMF, polygon, 60° off, n 3000, default": _STEEP,
+    "vMF, cap, border, n 1000, default, 40 unequal groups": _FEW_GROUPS,
+    "vMF, hemisphere, border, n 1000, default, 40 unequal groups": _FEW_GROUPS,
+}
 
 
 def name_of(row: dict[str, str]) -> str:

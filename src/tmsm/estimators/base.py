@@ -550,7 +550,7 @@ def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
         return []
     if not _unequal(count, effective):
         return [f"{count} groups are few: the errors may be too small."]
-    return [f"{count:,} groups are so unequal that they count like {effective:.0f}: the errors may be too small."]
+    return [f"{count:,} groups are so unequal that they count like {effective:.0f}: take the errors for a rough guide."]
 
 
 def _unequal(count: int, effective: float) -> bool:
