@@ -30,8 +30,8 @@ _FEW_GROUPS = (
     "the safe side. The status names the number."
 )
 _FEW_ROWS = (
-    "The paper's weight rests on some ten rows next to the strip's short sides. The status says so in nine of ten fits. "
-    "The default weight covers 97 %."
+    "The paper's weight rests on some ten rows next to the strip's short sides. The status says so in nine of ten "
+    "fits. The default weight covers 97 %."
 )
 _STEEP = (
     "Two thirds of the rows lie within 15° of one corner: combined weights put the concentration too high there, by "
