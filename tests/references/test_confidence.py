@@ -185,3 +185,28 @@ def test_a_known_concentration_leaves_a_region_of_directions():
     assert not region.everywhere
     assert region.contains([beyond(30), -beyond(30)]).tolist() == [True, False]
     assert len(region.rings) == 1
+
+
+def test_what_is_known_has_an_interval_of_one_point():
+    half = tmsm.HalfSpace([1.0, 0.0], 0.0)
+    known = tmsm.MultivariateNormal(covariance=np.eye(2))
+    X = tmsm.MultivariateNormal().sample(100, half, random_state=0, mean=[0.0, 0.0], covariance=np.eye(2))
+    for fit in (tmsm.ScoreMatching(known, half).fit(X), tmsm.TruncatedMLE(known, half).fit(X)):
+        for end in fit.confidence_interval().covariance:
+            np.testing.assert_array_equal(end, np.eye(2))
+    round_ = tmsm.ScoreMatching(tmsm.MultivariateNormal(isotropic=True), half).fit(X).confidence_interval().covariance
+    assert round_[0][0, 1] == round_[1][0, 1] == 0.0
+    assert 0.0 < round_[0][0, 0] < round_[1][0, 0] < np.inf
+
+
+def test_few_rows_by_their_weights_are_few():
+    cap = tmsm.Cap([0.0, 0.0, 1.0], 1.0)
+    X = tmsm.VonMisesFisher().sample(100, cap, random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=5.0)
+    weight = np.r_[np.ones(6), np.zeros(94)]
+    for estimator in (
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), cap),
+        tmsm.TruncatedMLE(tmsm.VonMisesFisher(), cap),
+        tmsm.NaiveMLE(tmsm.VonMisesFisher()),
+    ):
+        assert "count like 6, which is few for 3 parameters" in estimator.fit(X, sample_weight=weight).status_
+        assert "few" not in estimator.fit(X).status_

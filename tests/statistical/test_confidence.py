@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import tmsm
+from tmsm.inference.delta import critical_square
+from tmsm.inference.discrepancy import QuadraticDiscrepancy, tangent_projection
 
 MISES = tmsm.VonMisesFisher()
 
@@ -89,3 +91,27 @@ def test_the_status_says_where_few_rows_carry_an_estimate():
             said[weight] += "rows carry this estimate" in fit.status_
     assert said["geodesic"] >= 8
     assert said["auto"] == 0
+
+
+def test_a_known_concentration_in_a_small_region_tells_little():
+    """The error of θ̂ is larger than its known norm: regions once were a third of a degree, and missed the truth."""
+    from tmsm_experiments.coverage.settings import KNOWN, Setting, make_region
+    from tmsm_experiments.coverage.simulate import make_rows
+
+    setting = Setting("vMF", "small cap", "30° off", 100, kind=KNOWN)
+    region = make_region(setting.region)
+    fits = [
+        setting.estimator(region).fit(make_rows(setting, region, np.random.default_rng(seed))[0]) for seed in range(60)
+    ]
+    assert np.mean([fit.covers(setting.truth["mean_direction"]) for fit in fits]) >= 0.92
+    lost = next(fit for fit in fits if not fit.determined_ and fit.confidence_region().everywhere)
+    assert "known concentration" not in lost.status_
+    # The control: a metric that takes the curvature of the known norm for information.
+    truth = setting.truth["concentration"] * setting.truth["mean_direction"]
+    hits = 0
+    for fit in fits:
+        one, tangent = fit._fitted, fit.model.constraint(3).tangent(fit._fitted.theta)
+        projection = tangent_projection(one.slope, tangent)
+        wrong = QuadraticDiscrepancy.of(one.theta, fit.covariance_, tangent, projection)
+        hits += wrong(truth)[0] <= critical_square(2, 0.95, one.error_df)
+    assert hits <= 0.8 * len(fits)

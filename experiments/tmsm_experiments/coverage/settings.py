@@ -13,6 +13,7 @@ SEEDS = 300
 # Of settings that seem to miss what is asked for: chance alone would make some of so many seem so.
 MORE_SEEDS = 1200
 DEFAULT, GEODESIC, LIKELIHOOD, REFINED, NAIVE = "default", "g = d", "likelihood", "refined", "no border"
+KNOWN = "κ known"
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,8 @@ class Setting:
 
     def estimator(self, region: Any) -> Any:
         model = MODELS[self.model]
+        if self.kind == KNOWN:
+            model = tmsm.VonMisesFisher(self.truth["concentration"])
         if self.method == LIKELIHOOD:
             return tmsm.TruncatedMLE(model, region)
         if self.method == NAIVE:
@@ -58,7 +61,7 @@ MODELS = {
 # Concentrations for which enough of the mass lies inside, wherever the centre is.
 CONCENTRATION = {
     "cap": 6.0, "hemisphere": 6.0, "box": 10.0, "band": 6.0, "sliver": 10.0, "polygon": 10.0, "archipelago": 8.0,
-    "United States": 30.0, "S20": 20.0, "arc": 3.0,
+    "United States": 30.0, "S20": 20.0, "arc": 3.0, "small cap": 6.0,
 }  # fmt: skip
 # Longitude and latitude of a centre inside; of one on the border, and the direction that leads away from the region.
 INSIDE = {
@@ -74,12 +77,13 @@ BORDER = {
     "polygon": ((60.0, 5.0), (1.0, -0.3)),
     "archipelago": ((20.0, 4.0), (1.0, 0.0)),
     "United States": ((-80.1, 26.5), (0.6, -0.8)),
+    "small cap": ((0.0, 90.0 - np.degrees(0.05)), (0.0, -1.0)),
 }
 # Boxes of longitude and latitude that hold the smaller regions.
 BOUNDS = {
     "cap": (-180.0, 61.0, 180.0, 90.0), "box": (-30.0, 0.0, 30.0, 45.0), "band": (-180.0, 0.0, 180.0, 2.0),
     "sliver": (-20.0, 0.0, 20.0, 1.0), "polygon": (0.0, 0.0, 60.0, 50.0), "archipelago": (-20.0, -13.0, 20.0, 17.0),
-    "United States": (-125.0, 24.0, -66.0, 50.0),
+    "United States": (-125.0, 24.0, -66.0, 50.0), "small cap": (-180.0, 87.0, 180.0, 90.0),
 }  # fmt: skip
 AWAY = {"border": 0.0, "10° off": 10.0, "30° off": 30.0, "60° off": 60.0}
 
@@ -91,6 +95,7 @@ def make_region(name: str) -> Any:
     box = (-30.0, 0.0, 30.0, 45.0)
     return {
         "cap": lambda: tmsm.Cap(north, 0.5),
+        "small cap": lambda: tmsm.Cap(north, 0.05),
         "hemisphere": lambda: tmsm.Hemisphere(west),
         "box": lambda: tmsm.LonLatBox(*box),
         "band": lambda: tmsm.LonLatBox(-180.0, 0.0, 180.0, 2.0),
@@ -195,3 +200,14 @@ def settings() -> Iterator[Setting]:
     for centre in ("inside", "30° off"):
         yield Setting("vMF", "arc", centre, 300)
     yield Setting("vMF", "box", "inside", 10_000, DEFAULT, "rounded to 0.5°")
+    for region, centre, n in (
+        ("small cap", "30° off", 100),
+        ("small cap", "30° off", 1000),
+        ("cap", "30° off", 100),
+        ("cap", "30° off", 1000),
+        ("hemisphere", "border", 300),
+        ("United States", "30° off", 300),
+        ("United States", "30° off", 3000),
+    ):
+        yield Setting("vMF", region, centre, n, DEFAULT, KNOWN)
+    yield Setting("vMF", "small cap", "30° off", 1000)

@@ -131,12 +131,13 @@ class Estimator(ABC):
         elif fit.covariance is not None:
             sentences += fit.model.cautions(fit.theta, fit.covariance, fit.embedding_dim)
             sentences += cautions(fit.model, fit.params, fit.intervals(0.95, None))
-            sentences += [sentence for sentence in [fit.skewed()] if sentence is not None]
+            skewed = fit.skewed()
+            if skewed is not None and not any("hardly determine the" in sentence for sentence in sentences):
+                sentences.append(skewed)
         if fit.n_groups is not None and fit.error_df is not None:
             k = fit.model.constraint(fit.embedding_dim).n_free
             sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, k)
-        if fit.n_samples < _FEW_ROWS * (k := fit.model.constraint(fit.embedding_dim).n_free):
-            sentences.append(f"{fit.n_samples:,} rows are few for {k} parameters: take the errors for a rough guide.")
+        sentences += _few_rows(fit)
         if fit.undetermined is None:
             sentences += extrapolation(fit.params, fit.kept.region)
         sentences += unequal_columns(fit.kept)
@@ -298,7 +299,7 @@ class Estimator(ABC):
         if fit.covariance is not None:
             found = group_errors(fit.influence, rows, fit.model.constraint(fit.embedding_dim).n_free)
             unequal = (
-                "" if found.effective > 0.95 * found.count else f" of unequal weight, worth {found.effective:,.0f}"
+                f" of unequal weight, worth {found.effective:,.0f}" if _unequal(found.count, found.effective) else ""
             )
             fact = (
                 "groups",
@@ -475,7 +476,7 @@ class Estimator(ABC):
         fit = self._fitted
         found = []
         outside = mass_outside(fit.model, fit.params, fit.kept.region)
-        if outside is not None:
+        if outside is not None and fit.undetermined is None:
             found.append(
                 (
                     "mass outside",
@@ -540,11 +541,27 @@ def _refit(
         return None
 
 
+def _few_rows(fit: Fit) -> list[str]:
+    """A sentence if there are few rows, or few that count."""
+    k, n = fit.model.constraint(fit.embedding_dim).n_free, fit.n_samples
+    if n < _FEW_ROWS * k:
+        rows = "1 row is" if n == 1 else f"{n:,} rows are"
+        return [f"{rows} few for {k} parameters: take the errors for a rough guide."]
+    counted = n if fit.n_groups is not None else fit.kept.effective_number / fit.kept_share
+    if counted < _FEW_ROWS * k:
+        return [
+            f"By their weights {n:,} rows count like {counted:,.0f}, which is few for {k} parameters: take the errors "
+            "for a rough guide."
+        ]
+    return []
+
+
 def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
     """A sentence if there are few groups, or few that matter."""
     if count <= n_free:
         return [
-            f"{count} groups cannot tell the errors of {n_free} parameters: some are taken for zero. Do not use them."
+            f"{count} groups cannot tell the errors of {n_free} parameters: some are taken for zero. Do not use "
+            "these errors."
         ]
     if effective >= _FEW_GROUPS:
         return []
@@ -554,4 +571,4 @@ def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
 
 
 def _unequal(count: int, effective: float) -> bool:
-    return effective < 0.95 * count
+    return effective < min(0.95 * count, count - 0.5)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tmsm.arrays import FloatArray
 from tmsm.errors import InvalidInputError, NotFittedError
+from tmsm.estimators.summary import readable
 from tmsm.groups import Groups
 from tmsm.inference import (
     ConfidenceRegion,
@@ -24,7 +25,7 @@ from tmsm.inference import (
     profile_interval,
     tangent_projection,
 )
-from tmsm.influence import Influence
+from tmsm.influence import Influence, MomentInfluence
 from tmsm.models.base import Model
 from tmsm.models.parameters import Field, Parameters
 from tmsm.moments import LogExposure
@@ -102,7 +103,10 @@ class Fit:
             return LikelihoodDiscrepancy.of(self.theta, covariance, tangent, self.likelihood)
         projection = None
         if self.slope is not None and tangent.shape[1] < len(tangent):
-            projection = tangent_projection(self.slope, tangent)
+            inverse = None
+            if isinstance(self.influence, MomentInfluence):
+                inverse = -tangent.T @ self.influence.matrix @ tangent
+            projection = tangent_projection(self.slope, tangent, inverse)
         return QuadraticDiscrepancy.of(self.theta, covariance, tangent, projection)
 
     def region(self, name: str, level: float) -> ConfidenceRegion:
@@ -180,7 +184,7 @@ class Fit:
         reach = np.degrees(self.region(field.name, level).half_axes[0])
         return (
             f"The error of the {field.name.replace('_', ' ')} is larger to one side: its {100 * level:g} % confidence "
-            f"region reaches {reach:.2g}° from the estimate."
+            f"region reaches up to {readable(reach)}° from the estimate."
         )
 
     @cached_property
@@ -191,10 +195,15 @@ class Fit:
             return None
         name = field.name.replace("_", " ")
         if self.covariance is not None and self._may_be_flat(field):
+            known = getattr(self.asked["model"], "concentration", None) is not None
+            flat = "" if known else "inside this region the density may as well be flat, and "
+            remedies = ["a larger region"] if self.kept.region.has_border else []
+            remedies.append("more rows" if self.n_groups is None else "more groups")
+            if field.kind == "direction" and not known:
+                remedies.append("a known concentration")
             return (
-                f"No centre is in reach: inside this region the density may as well be flat, and the rows reject no "
-                f"{name} at 95 %. The estimated {name} means nothing. Use a larger region, more rows, or a known "
-                "concentration."
+                f"No centre is in reach: {flat}the rows reject no {name} at 95 %. Do not use the estimated {name}. "
+                f"What helps: {', '.join(remedies)}."
             )
         if field.kind == "direction" and not field.is_axis and self._is_lowest(field):
             return (

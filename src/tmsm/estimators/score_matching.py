@@ -14,6 +14,7 @@ from tmsm.equations import EquationSpec, sum_equations
 from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
 from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
 from tmsm.estimators.diagnostics import weight_shares
+from tmsm.estimators.summary import readable
 from tmsm.groups import Groups
 from tmsm.inference import inverse_information, moment_influence, sandwich_covariance
 from tmsm.influence import (
@@ -213,7 +214,11 @@ class ScoreMatching(Estimator):
             if chosen:  # many rows, but few distinct ones: a single weight may do
                 self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
                 return
-            few = "" if rows.groups is None else f"{rows.groups.count:,} groups may be too few to weigh them by. "
+            few = (
+                ""
+                if rows.groups is None
+                else f"The number of groups, {rows.groups.count:,}, may be too small to weigh them by. "
+            )
             raise EstimationError(
                 f"The combined equations do not determine the estimate: {error} {few}Or use a single weight."
             ) from error
@@ -521,7 +526,7 @@ class ScoreMatching(Estimator):
         share, effective = weight_shares(MomentSpec(fit.model, single), fit.kept)
         effective /= fit.kept_share
         return [
-            ("nearest tenth", f"{100.0 * share:.2g} % of the weight on the 10 % of rows nearest to the border"),
+            ("nearest tenth", f"{readable(100.0 * share)} % of the weight on the 10 % of rows nearest to the border"),
             ("effective rows", f"{effective:,.0f} by that weight"),
             *super()._diagnostics(),
         ]

@@ -10,7 +10,7 @@ import numpy as np
 from tmsm.coordinates import xyz_to_lonlat
 from tmsm.models.parameters import Field, Parameters
 
-__all__ = ["estimate_rows", "facts_text", "plain_table", "readable_p", "shortened", "summary_table"]
+__all__ = ["estimate_rows", "facts_text", "plain_table", "readable", "readable_p", "shortened", "summary_table"]
 
 
 # Columns of the facts below the table.
@@ -59,6 +59,11 @@ def estimate_rows(
         else:
             rows.extend(_array_rows(name, params[field.name], error, interval))
     return rows
+
+
+def readable(value: float) -> str:
+    """Two digits, and no exponent for a large number."""
+    return f"{float(f'{value:.2g}'):g}"
 
 
 def readable_p(value: float) -> str:

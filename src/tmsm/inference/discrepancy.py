@@ -163,12 +163,16 @@ class LikelihoodDiscrepancy(Discrepancy):
         return one / other
 
 
-def tangent_projection(slope: FloatArray, tangent: FloatArray) -> FloatArray:
-    """(Tᵀ A T)⁻¹ Tᵀ A, shape (k, p): the estimate's coordinates along T that the equations of another θ lead to.
+def tangent_projection(slope: FloatArray, tangent: FloatArray, inverse: FloatArray | None = None) -> FloatArray:
+    """H⁻¹ Tᵀ A, shape (k, p): the step along T that the equations of another θ ask for.
 
-    ``slope`` is A, shape (p, p), or what equations have in the place of Tᵀ A, shape (k, p).
+    ``slope`` is A, shape (p, p), or what equations have in the place of Tᵀ A, shape (k, p).  ``inverse`` is H⁻¹, shape
+    (k, k), where the family's curvature makes H another matrix than Tᵀ A T.  It does so by chance alone, and most where
+    the rows tell little: there the step is small for every θ, and none is rejected.
     """
     along = tangent.T @ slope if slope.shape[0] == slope.shape[1] == tangent.shape[0] else slope
+    if inverse is not None:
+        return np.asarray(inverse @ along, dtype=np.float64)
     try:
         return np.asarray(np.linalg.solve(along @ tangent, along), dtype=np.float64)
     except np.linalg.LinAlgError:

@@ -23,6 +23,8 @@ _MAX_STEPS = 40
 _MAX_HALVINGS = 12
 # Ends are found to this share of the distance from the estimate.
 _PRECISION = 1e-4
+# What changes by less along the family, as a share of how it might, is known.
+_KNOWN = 1e-10
 # Beyond so many Wald distances an interval has no end.
 _ENDLESS = 1e4
 # Entries of arrays are profiled up to so many statistics.
@@ -58,13 +60,14 @@ def profile_interval(
         return None
     estimate = np.asarray(model.parameters(theta, embedding_dim)[field.name], dtype=np.float64)
     jacobian = model.parameter_jacobian(theta, embedding_dim)[field.name]
+    tangent = model.constraint(embedding_dim).tangent(theta)
     low, high = estimate.copy(), estimate.copy()
     for index in np.ndindex(estimate.shape):
         if len(index) == 2 and index[0] > index[1]:
             low[index], high[index] = low[index[::-1]], high[index[::-1]]
             continue
         row = jacobian.reshape(*estimate.shape, -1)[index][None, :]
-        if not row.any():
+        if np.linalg.norm(row @ tangent) <= _KNOWN * np.linalg.norm(row):
             continue  # known
         lowest = field.lowest
         if field.is_covariance and index[0] == index[1]:

@@ -14,7 +14,9 @@ from tmsm.plots.style import COLOURS, POINTS, pyplot
 
 __all__ = ["DiagnosticsDisplay", "Histogram", "histograms"]
 
-_DRAWS = 20_000
+_DRAWS, _FEWEST_DRAWS = 20_000, 500
+# Draws of the whole distribution to find them among.
+_BUDGET = 5_000_000
 _BINS = 30
 
 
@@ -92,7 +94,11 @@ def histograms(fitted: Any, random_state: int = 0) -> list[Histogram]:
     region, X, params = fitted.kept.region, fitted.kept.sample(), fitted.params
     try:
         limit = region if region.has_border else None
-        draws = fitted.model.sample(_DRAWS, limit, random_state=random_state, **params)
+        n = _DRAWS
+        if limit is not None:
+            everywhere = fitted.model.sample(_DRAWS, random_state=random_state, **params)
+            n = int(np.clip(_BUDGET * limit.contains(everywhere).mean(), _FEWEST_DRAWS, _DRAWS))
+        draws = fitted.model.sample(n, limit, random_state=random_state, **params)
     except EstimationError as error:
         raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
     panels = []

@@ -13,6 +13,7 @@ import numpy as np
 
 from tmsm.errors import EstimationError, InvalidInputError, MissingDependencyError
 from tmsm.estimators.base import Estimator
+from tmsm.estimators.summary import readable
 from tmsm.plots.diagnostics import histograms
 from tmsm.plots.style import COLOURS, POINTS
 from tmsm.report.globe import globe_data
@@ -73,9 +74,9 @@ def _headline(fit: Estimator) -> str:
     text = f"The centre lies at <strong>{escape(place(params['mean_direction'], error))}</strong>"
     if fit._fitted.skewed() is not None:
         reach = np.degrees(fit.confidence_region("mean_direction").half_axes[0])
-        text += f", or up to {reach:.2g}° from there (95 % confidence region)"
+        text += f", or up to {readable(reach)}° from there (95 % confidence region)"
     elif error is not None:
-        text += f", give or take {np.degrees(error):.2g}° (standard error)"
+        text += f", give or take {readable(np.degrees(error))}° (standard error)"
     if "concentration" in params:
         text += f"; concentration {_number(params['concentration'])}"
         if error is not None and (spread := fit.std_errors_["concentration"]) > 0.0:

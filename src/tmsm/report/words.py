@@ -95,11 +95,9 @@ def _centre(fits: Mapping[str, Estimator]) -> list[Finding]:
             )
             found.append(Finding("warning", " ".join([text, *filter(None, [fit._fitted.skewed()])])))
         else:
-            found.append(
-                Finding(
-                    "good", f"The centre lies inside the region that was observed, {depth:,.0f} km from its border."
-                )
-            )
+            text = f"The centre lies inside the region that was observed, {depth:,.0f} km from its border."
+            skewed = fit._fitted.skewed()
+            found.append(Finding("good", text) if skewed is None else Finding("warning", f"{text} {skewed}"))
     for label, other in list(fits.items())[1:]:
         if "mean_direction" in other.params_ and other.determined_:
             there = np.asarray(other.params_["mean_direction"])
