@@ -112,7 +112,8 @@ class FitRecord:
     def to_text(self) -> str:
         """The table and the facts as plain text."""
         table = plain_table(self.content["table"])
-        return "\n".join([self.content["title"], table, "─" * 60, facts_text(self.content["facts"])])
+        rule = "─" * max(len(line) for line in table.splitlines())
+        return "\n".join([self.content["title"], table, rule, facts_text(self.content["facts"])])
 
 
 def _is_table(value: Any, width: int | None = None) -> bool:

@@ -85,7 +85,9 @@ def plain_table(rows: Sequence[Sequence[str]]) -> str:
 def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[tuple[str, str, str, str]]:
     vector = np.asarray(value)
     undetermined = half_axes is not None and half_axes[0] > 0.5 * np.pi
-    spread = "" if error is None else "undetermined" if undetermined else f"{_number(error)} rad"
+    spread = "" if error is None else f"{_number(error)} rad"
+    if undetermined and error is not None:
+        spread = "undetermined" if half_axes[0] >= np.pi else "hardly determined"
     interval = ""
     if half_axes is not None and not undetermined:
         interval = "± " + " × ".join(_number(a) for a in half_axes[:3]) + " rad"
