@@ -37,11 +37,16 @@ _STEEP = (
     "Two thirds of the rows lie within 15° of one corner: combined weights put the concentration too high there, by "
     "half a standard error. The status says that the centre is extrapolated. The weight 'saturating' covers 97 %."
 )
+_NOTHING_TO_KNOW = (
+    "Too wide, not too narrow: 100 rows in a cap of 3° reject hardly any direction. The status says so in three of "
+    "four fits."
+)
 REASONS = {
     "vMF, sliver, 10° off, n 1000, default": _SHORT_SIDES,
     "vMF, sliver, 30° off, n 3000, default": _SHORT_SIDES,
     "vMF, sliver, inside, n 300, g = d": _FEW_ROWS,
     "vMF, polygon, 60° off, n 3000, default": _STEEP,
+    "vMF, small cap, 30° off, n 100, default, κ known": _NOTHING_TO_KNOW,
     "vMF, cap, border, n 1000, default, 40 unequal groups": _FEW_GROUPS,
     "vMF, hemisphere, border, n 1000, default, 40 unequal groups": _FEW_GROUPS,
 }
