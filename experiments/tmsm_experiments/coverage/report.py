@@ -41,11 +41,16 @@ _NOTHING_TO_KNOW = (
     "Too wide, not too narrow: 100 rows in a cap of 3° reject hardly any direction. The status says so in three of "
     "four fits."
 )
+_FROM_ZERO = (
+    "Too wide, not too narrow: the interval of the ovalness begins at zero unless zero is rejected together with the "
+    "axes, which have no meaning there. The status says that it reaches zero."
+)
 REASONS = {
     "vMF, sliver, 10° off, n 1000, default": _SHORT_SIDES,
     "vMF, sliver, 30° off, n 3000, default": _SHORT_SIDES,
     "vMF, sliver, inside, n 300, g = d": _FEW_ROWS,
     "vMF, polygon, 60° off, n 3000, default": _STEEP,
+    "Kent, polygon, inside, n 300, default": _FROM_ZERO,
     "vMF, small cap, 30° off, n 100, default, κ known": _NOTHING_TO_KNOW,
     "vMF, cap, border, n 1000, default, 40 unequal groups": _FEW_GROUPS,
     "vMF, hemisphere, border, n 1000, default, 40 unequal groups": _FEW_GROUPS,
