@@ -115,3 +115,24 @@ def test_a_known_concentration_in_a_small_region_tells_little():
         wrong = QuadraticDiscrepancy.of(one.theta, fit.covariance_, tangent, projection)
         hits += wrong(truth)[0] <= critical_square(2, 0.95, one.error_df)
     assert hits <= 0.8 * len(fits)
+
+
+def test_the_status_says_where_a_test_or_an_error_is_in_doubt():
+    from tmsm_experiments.coverage.settings import Setting, make_region
+    from tmsm_experiments.coverage.simulate import make_rows
+
+    said = {}
+    for region, centre in (("sliver", "10° off"), ("polygon", "60° off"), ("polygon", "inside")):
+        setting = Setting("vMF", region, centre, 3000 if region == "polygon" else 1000)
+        inside = make_region(region)
+        fits = [
+            setting.estimator(inside).fit(make_rows(setting, inside, np.random.default_rng([seed, setting.n]))[0])
+            for seed in range(8)
+        ]
+        said[region, centre] = [fit.status_ for fit in fits]
+        if region == "sliver":
+            rejected = [fit.goodness_of_fit_.p_value < 0.05 for fit in fits]
+            assert any(rejected)
+            assert ["thin strip" in status for status in said[region, centre]] == rejected
+    assert sum("of the rows carry this estimate" in status for status in said["polygon", "60° off"]) >= 6
+    assert not any("carry this estimate" in status for status in said["polygon", "inside"])

@@ -23,7 +23,7 @@ HEADING = (
 _SHORT_SIDES = (
     "Some equations of the test rest on rows next to the strip's short sides. In a sample that happens to have none "
     "there, what they would have added looks like a contradiction. Without these equations the test would have no "
-    "power along a strip."
+    "power along a strip. The status of a rejected fit says so."
 )
 _FEW_GROUPS = (
     "Too wide, not too narrow: groups of 1 to 40 nearly equal rows count like 11, and Student's t with so few is on "
@@ -35,7 +35,8 @@ _FEW_ROWS = (
 )
 _STEEP = (
     "Two thirds of the rows lie within 15° of one corner: combined weights put the concentration too high there, by "
-    "half a standard error. The status says that the centre is extrapolated. The weight 'saturating' covers 97 %."
+    "half a standard error. The status says that a fifth of the rows carry the estimate, in four of five fits. The "
+    "weight 'saturating' covers 97 %."
 )
 _NOTHING_TO_KNOW = (
     "Too wide, not too narrow: 100 rows in a cap of 3° reject hardly any direction. The status says so in three of "

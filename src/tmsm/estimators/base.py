@@ -16,7 +16,7 @@ from tmsm.arrays import ArrayLike, FloatArray, IntArray
 from tmsm.criterion import Criterion, information_criterion
 from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.estimators.border_check import misplaced_border
-from tmsm.estimators.diagnostics import extrapolation, few_carriers, mass_outside, unequal_columns
+from tmsm.estimators.diagnostics import extrapolation, few_carriers, mass_outside, thin_region, unequal_columns
 from tmsm.estimators.fit import Fit, Method
 from tmsm.estimators.summary import estimate_rows, readable_p, shortened, summary_table
 from tmsm.goodness import GoodnessOfFit, over_identification
@@ -36,6 +36,8 @@ __all__ = ["Estimator", "Fit", "check_model", "check_region", "require_rows"]
 
 # Below it the rows could hardly come from the model, and the status says so.
 _SUSPICIOUS = 1e-6
+# Below it a test is likely to be taken at its word.
+_DOUBTFUL = 0.05
 # Cluster-robust errors want so many groups.
 _FEW_GROUPS = 40
 # Rows for each parameter below which the status says that they are few.
@@ -144,6 +146,8 @@ class Estimator(ABC):
         sentences += few_carriers(fit.influence, fit.kept)
         sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)
         goodness = self.goodness_of_fit_
+        if goodness is not None and goodness.p_value < _DOUBTFUL:
+            sentences += thin_region(fit.kept)
         if goodness is not None and goodness.p_value < _SUSPICIOUS:
             sentences.append(
                 f"The rows do not look like {type(fit.asked['model']).__name__} inside this region "

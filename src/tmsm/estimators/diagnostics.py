@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.influence import Influence
+from tmsm.influence import EquationInfluence, Influence
 from tmsm.manifolds import Euclidean
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
@@ -13,12 +13,16 @@ from tmsm.moments import MomentSpec
 from tmsm.regions.base import BorderView, Region
 from tmsm.rows import Rows
 
-__all__ = ["extrapolation", "few_carriers", "mass_outside", "unequal_columns", "weight_shares"]
+__all__ = ["extrapolation", "few_carriers", "mass_outside", "thin_region", "unequal_columns", "weight_shares"]
 
 # Beyond such a ratio of the columns' spreads distances to a border are those along one column alone.
 _MAX_RATIO = 10.0
 # So few rows, and so small a share of all, are few to carry an estimate: its spread is that of rare large values.
 _FEW_CARRIERS, _FEW_SHARE = 40.0, 0.1
+# Of combined weights, whose covariance is estimated from the same rows.
+_SMALL_SHARE = 0.25
+# Rows nearer to the border than this share of their extent lie in a strip.
+_THIN = 0.01
 _DRAWS = 20_000
 _NEAREST = 0.1
 
@@ -61,11 +65,29 @@ def few_carriers(influence: Influence, rows: Rows) -> list[str]:
     parts = parts[:, scale > 0.0] / scale[scale > 0.0]
     share = np.einsum("ij,ij->i", parts @ np.linalg.pinv(parts.T @ parts, hermitian=True), parts)
     number = float(share.sum()) ** 2 / max(float(share @ share), 1e-300)
+    if isinstance(influence, EquationInfluence) and number < _SMALL_SHARE * rows.effective_number:
+        return [
+            f"Some {100.0 * number / rows.effective_number:.0f} % of the rows carry this estimate, for which several "
+            "weights were combined: its errors may be too small. Compare with weight='saturating'."
+        ]
     if number >= min(_FEW_CARRIERS, _FEW_SHARE * rows.effective_number):
         return []
     return [
         f"Some {number:.0f} rows carry this estimate, and others like them may be missing by chance: errors and "
         "intervals may be too small. Compare with other weights, and with the exact likelihood."
+    ]
+
+
+def thin_region(rows: Rows) -> list[str]:
+    """A sentence if the region is a strip, in which a test of fit is not to be taken at its word."""
+    X, region = rows.sample(), rows.region
+    if not region.has_border or len(X) == 0:
+        return []
+    if np.median(region.signed_distance(X)[0]) >= _THIN * np.ptp(X, axis=0).max():
+        return []
+    return [
+        "The region is a thin strip, and rows next to its short sides are rare: goodness of fit may reject a right "
+        "model there in one sample of seven."
     ]
 
 
