@@ -79,15 +79,18 @@ def few_carriers(influence: Influence, rows: Rows) -> list[str]:
 
 
 def thin_region(rows: Rows) -> list[str]:
-    """A sentence if the region is a strip, in which a test of fit is not to be taken at its word."""
+    """A sentence if the region may be a strip, in which a test of fit is not to be taken at its word.
+
+    Small islands far apart look alike to this, so that the sentence leaves it open.
+    """
     X, region = rows.sample(), rows.region
     if not region.has_border or len(X) == 0:
         return []
     if np.median(region.signed_distance(X)[0]) >= _THIN * np.ptp(X, axis=0).max():
         return []
     return [
-        "The region is a thin strip, and rows next to its short sides are rare: goodness of fit may reject a right "
-        "model there in one sample of seven."
+        "All rows lie close to the border, compared with how far they extend. If the region is a thin strip, rows next "
+        "to its short sides are rare, and goodness of fit may reject a right model in one sample of seven."
     ]
 
 
