@@ -1,13 +1,16 @@
 """tmsm: fit probability models to data that were only seen inside part of a curved space."""
 
 from tmsm import datasets
-from tmsm.comparison import compare
-from tmsm.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
+from tmsm.display import report
+from tmsm.display.plots import FitDisplay
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
+from tmsm.foundation import errors
+from tmsm.inference.comparison import compare
+from tmsm.inference.stein import stein_test
 from tmsm.manifolds import Euclidean, Sphere
-from tmsm.model_check import check_model
+from tmsm.manifolds.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
 from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, VonMisesFisher, Watson
-from tmsm.plots import FitDisplay
+from tmsm.models.checks import check_model
 from tmsm.regions import (
     Ball,
     BorderPoints,
@@ -21,7 +24,6 @@ from tmsm.regions import (
     Polygon,
     SphericalPolygon,
 )
-from tmsm.stein import stein_test
 from tmsm.weights import Projected
 
 __all__ = [
@@ -53,10 +55,16 @@ __all__ = [
     "colatlon_to_xyz",
     "compare",
     "datasets",
+    "errors",
     "lonlat_to_xyz",
+    "report",
     "stein_test",
     "xyz_to_colatlon",
     "xyz_to_lonlat",
 ]
 
 __version__ = "0.1.0"
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -164,7 +164,7 @@ def test_points_outside_are_dropped_on_request_and_said(folder):
 
 def test_a_box_for_rounded_points(tmp_path):
     from tmsm.cli.inputs import read_region, rows_inside
-    from tmsm.points import read_points
+    from tmsm.data.point_files import read_points
 
     box = tmsm.LonLatBox(-100, 25, -75, 48, rounded=0.5)
     assert read_region("box:-100,25,-75,48,rounded=0.5") == box
@@ -399,7 +399,7 @@ def test_an_interruption_leaves_nothing_half_written(tmp_path):
 
 def test_an_interrupted_fit_says_so(folder, tmp_path):
     # Waiting for a reader of its output that never comes, the process can be interrupted at leisure.
-    code = "import os, signal, tmsm.points; from tmsm.cli import main\n"
+    code = "import os, signal, tmsm.data.point_files; from tmsm.cli import main\n"
     code += "tmsm.points.read_points = lambda *args: os.kill(os.getpid(), signal.SIGINT)\nmain()"
     command = [
         sys.executable,

@@ -12,7 +12,7 @@ import tmsm
 from tests.shared_data import data_file
 from tmsm import datasets
 from tmsm.datasets import download
-from tmsm.errors import DownloadError, InvalidInputError
+from tmsm.foundation.errors import DownloadError, InvalidInputError
 
 DETAILS = """EPISODE_ID,EVENT_ID,YEAR,EVENT_TYPE,DEATHS_DIRECT,DEATHS_INDIRECT,BEGIN_LAT,BEGIN_LON,EVENT_NARRATIVE
 1,20,2017,Tornado,2,1,35.1,-97.5,"Two lines,

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.archive import FitRecord
+from tmsm.display.record import FitRecord
 from tmsm.cli import main
 from tmsm.cli.outputs import check_outputs
 from tmsm.cli.streams import emit
-from tmsm.errors import TmsmError
-from tmsm.output import is_standard_output, place_of, write_text
+from tmsm.foundation.errors import TmsmError
+from tmsm.foundation.whole_files import is_standard_output, place_of, write_text
 
 BOX = [[-100, 25], [-75, 25], [-75, 48], [-100, 48], [-100, 25]]
 BORDER = {"type": "Polygon", "coordinates": [BOX]}
@@ -77,7 +77,7 @@ def test_polygons_where_nothing_can_be_cached(tmp_path):
     # Plain files where the folders would have to be: nobody, not even the superuser, can write into them.
     (tmp_path / "tmsm" / "regions" / "__pycache__").touch()
     (tmp_path / "home").touch()
-    code = "import tmsm, tmsm.regions.trees as trees; print(tmsm.__file__, trees._gap.py_func.__name__, "
+    code = "import tmsm, tmsm.regions.polygon.trees as trees; print(tmsm.__file__, trees._gap.py_func.__name__, "
     code += "tmsm.Polygon([[0, 0], [1, 0], [0, 1]]).contains([[0.1, 0.1], [1.0, 1.0]]).tolist())"
     places = {name: str(tmp_path / "home") for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR", "LOCALAPPDATA")}
     done = subprocess.run(
@@ -97,7 +97,7 @@ def test_compiled_functions_are_cached_where_it_can_be(full, tmp_path, monkeypat
     import numba
     from numba.core.caching import FunctionCache
 
-    from tmsm.regions.compiled import compiled
+    from tmsm.foundation.compiled import compiled
 
     def fail(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -341,7 +341,7 @@ def test_collections_in_collections(depth):
 
 
 def test_marks_encodings_and_names_of_degrees(folder):
-    from tmsm.points import read_points
+    from tmsm.data.point_files import read_points
 
     wanted = tmsm.SphericalPolygon.from_geojson(BORDER)
     assert tmsm.SphericalPolygon.from_geojson("\ufeff" + json.dumps(BORDER)) == wanted
@@ -377,7 +377,7 @@ def test_odd_points_are_one_line(name, folder, tmsm_command):
 
 
 def test_latin_1_and_old_ends_of_lines_are_read(folder):
-    from tmsm.points import read_points
+    from tmsm.data.point_files import read_points
 
     (folder / "old.csv").write_bytes(b"lon,lat,\xe9t\xe9\r-90,40,\xe9\r-91,41,\xe8\r")
     assert read_points("old.csv").longitude.tolist() == [-90.0, -91.0]

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.plots import DiagnosticsDisplay, FitDisplay
-from tmsm.plots.diagnostics import histograms
-from tmsm.plots.fit_display import mass_levels
-from tmsm.plots.region_display import draw_region
-from tmsm.plots.views import Globe, LonLatMap, ProjectedMap
+from tmsm.display.plots import DiagnosticsDisplay, FitDisplay
+from tmsm.display.plots.diagnostics import histograms
+from tmsm.display.plots.fit_display import mass_levels
+from tmsm.display.plots.region_display import draw_region
+from tmsm.manifolds.views import Globe, LonLatMap, ProjectedMap
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.report import html_report
-from tmsm.report.globe import MAX_POINTS
-from tmsm.report.words import findings
+from tmsm.display.report import html_report
+from tmsm.display.report.globe import MAX_POINTS
+from tmsm.display.report.words import findings
 
 MODEL = tmsm.VonMisesFisher()
 BORDER = tmsm.datasets.load_border("usa", "110m")

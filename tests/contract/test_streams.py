@@ -6,8 +6,8 @@ import pytest
 import tmsm
 from benchmarks import speed
 from tmsm import weights
-from tmsm.moments import MomentSpec, accumulate
-from tmsm.rows import Rows
+from tmsm.matching.moments import MomentSpec, accumulate
+from tmsm.data.rows import Rows
 
 REGION = tmsm.Cap([-1.0, 0.0, 0.0], 1.4)
 MODEL = tmsm.VonMisesFisher()

@@ -6,10 +6,10 @@ import pytest
 import tmsm
 from tests.registry import inside_points, random_tangents, star, walk
 from tmsm import stein
-from tmsm.combination import independent_equations
-from tmsm.equations import EquationSpec, equation_residuals, sum_equations, sum_residuals, tilt_equations
-from tmsm.polynomials import LocalPolynomials
-from tmsm.rows import Rows
+from tmsm.matching.combination import independent_equations
+from tmsm.matching.equations import EquationSpec, equation_residuals, sum_equations, sum_residuals, tilt_equations
+from tmsm.matching.polynomials import LocalPolynomials
+from tmsm.data.rows import Rows
 from tmsm.weights import Combined, EquationPart
 
 ROUGH = tmsm.SphericalPolygon([star(60, 1)])

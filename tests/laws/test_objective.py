@@ -7,8 +7,8 @@ import tmsm
 from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, lives_on, north, weights_for
 from tmsm import weights
 from tmsm.models import Local
-from tmsm.moments import BlockTerms, MomentSpec, accumulate, residual_squares
-from tmsm.rows import Rows
+from tmsm.matching.moments import BlockTerms, MomentSpec, accumulate, residual_squares
+from tmsm.data.rows import Rows
 
 
 def triples():

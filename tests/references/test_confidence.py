@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, stats
 
 import tmsm
-from tmsm.errors import InvalidInputError, TmsmWarning
+from tmsm.foundation.errors import InvalidInputError, TmsmWarning
 
 CAP = tmsm.Cap([0.0, 0.0, 1.0], 0.5)
 MISES, KENT = tmsm.VonMisesFisher(), tmsm.Kent()

@@ -9,7 +9,7 @@ from scipy.special import expit
 import tmsm
 from benchmarks import families
 from tests.registry import unit
-from tmsm.errors import EstimationError
+from tmsm.foundation.errors import EstimationError
 from tmsm.models.harmonic import rotation
 from tmsm.models.orbits import RotationOrbit
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.regions.segments import EdgeTree
+from tmsm.regions.polygon.edges import EdgeTree
 
 
 def rough(m, seed, spread=0.1):

@@ -7,7 +7,7 @@ from scipy.spatial import KDTree
 
 import tmsm
 from tmsm.regions import SphericalPolygon, outlines
-from tmsm.regions.arcs import ArcTree
+from tmsm.regions.polygon.arcs import ArcTree
 
 KITE = np.array([[-3.0, 0.0], [0.0, -1.5], [1.5, 0.0], [0.0, 1.5]])
 SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
@@ -122,7 +122,7 @@ def test_each_pixel_edge_has_the_arcs_that_it_needs(nside):
     pytest.importorskip("astropy_healpix")
     from astropy_healpix import HEALPix
 
-    from tmsm.regions.healpix import _along, _split_edges
+    from tmsm.regions.healpix_mask import _along, _split_edges
 
     tolerance = 1e-5
     grid = HEALPix(nside, order="ring")

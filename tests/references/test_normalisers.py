@@ -6,7 +6,7 @@ import pytest
 
 import tmsm
 from tests.registry import unit
-from tmsm.contour import sphere_mixture
+from tmsm.numerics.sphere_integral import sphere_mixture
 
 
 def area(D):

@@ -8,8 +8,8 @@ from scipy import stats
 
 import tmsm
 from tests.registry import EVERYWHERE, REGIONS, star, unit
-from tmsm.models.integration import plan_nodes
-from tmsm.quadrature import Grid, build_nodes
+from tmsm.measure.integrals import plan_nodes
+from tmsm.measure.nodes import Grid, build_nodes
 
 VMF = tmsm.VonMisesFisher()
 SPHERICAL = [case for case in REGIONS + EVERYWHERE if case.region.manifold == tmsm.Sphere(2)]

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tmsm.errors import EstimationError
+from tmsm.foundation.errors import EstimationError
 from tmsm.models import AffineSubspace, FixedNorm, Unrestricted
-from tmsm.secular import minimise_on_sphere
-from tmsm.solve import solve
+from tmsm.numerics.sphere_quadratics import minimise_on_sphere
+from tmsm.matching.solve import solve
 
 
 def quadratic(A, b, theta):

@@ -9,7 +9,7 @@ from scipy import special, stats
 
 import tmsm
 from tests.registry import unit
-from tmsm.quadrature import Grid, build_nodes
+from tmsm.measure.nodes import Grid, build_nodes
 
 VMF = tmsm.VonMisesFisher()
 SPHERE = tmsm.Sphere(2)

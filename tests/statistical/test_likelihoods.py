@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.errors import EstimationError
+from tmsm.foundation.errors import EstimationError
 from tmsm.inference import standard_errors
-from tmsm.newton import newton_step
+from tmsm.numerics.newton import newton_step
 
 MEAN = [0.0, 0.6, 0.8]
 CAP = tmsm.Cap([0.0, 0.0, 1.0], 0.9)

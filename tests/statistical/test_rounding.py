@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.estimators.border_check import misplaced_border
-from tmsm.influence import LikelihoodInfluence
+from tmsm.inference.border_check import misplaced_border
+from tmsm.inference.influence import LikelihoodInfluence
 
 MODEL, CENTRE, KAPPA = tmsm.VonMisesFisher(), tmsm.lonlat_to_xyz(-90.0, 38.0), 30.0
 SIDES = (-110, 30, -80, 50)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.contour import sphere_mixture
-from tmsm.errors import EstimationError
+from tmsm.numerics.sphere_integral import sphere_mixture
+from tmsm.foundation.errors import EstimationError
 from tmsm.models import Local
 from tmsm.models.constraints import minimise_over
-from tmsm.solve import solve
+from tmsm.matching.solve import solve
 
 CENTRE = tmsm.lonlat_to_xyz([-98.0], [38.5])[0]
 EAST = np.cross([0.0, 0.0, 1.0], CENTRE) / np.linalg.norm(np.cross([0.0, 0.0, 1.0], CENTRE))
@@ -97,7 +97,7 @@ def test_naive_likelihood_of_a_sharp_kent_needs_few_evaluations(share, monkeypat
 
 
 def test_truncated_likelihood_of_a_sharp_kent_needs_few_evaluations(monkeypatch):
-    from tmsm.likelihood import RegionLikelihood
+    from tmsm.matching.likelihood import RegionLikelihood
 
     calls = []
     count = RegionLikelihood.__call__

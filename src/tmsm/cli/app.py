@@ -14,7 +14,7 @@ from tmsm.cli.fit import compare, fit, show
 from tmsm.cli.reproduce import reproduce
 from tmsm.cli.streams import emit, prepare, say
 from tmsm.cli.tools import region, simulate
-from tmsm.errors import TmsmError
+from tmsm.foundation.errors import TmsmError
 
 __all__ = ["main"]
 

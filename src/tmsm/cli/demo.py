@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tmsm.arrays import FloatArray
+from tmsm.foundation.arrays import FloatArray
 
 __all__ = ["demo"]
 
@@ -31,14 +31,14 @@ def demo(
     from tmsm.cli.screen import made_by, show_table
     from tmsm.cli.streams import emit
     from tmsm.datasets import load_atlantic_storms, load_border
+    from tmsm.display.plots import FitDisplay
+    from tmsm.display.report import html_report
+    from tmsm.display.report.words import kilometres, place
     from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
     from tmsm.estimators.base import Estimator
-    from tmsm.estimators.summary import readable_p
+    from tmsm.foundation.text import readable_p
+    from tmsm.foundation.whole_files import write_text, write_whole
     from tmsm.models import VonMisesFisher
-    from tmsm.output import write_text, write_whole
-    from tmsm.plots import FitDisplay
-    from tmsm.report import html_report
-    from tmsm.report.words import kilometres, place
 
     check_outputs([], {name: out / name for name in _FILES})
     storms, border = load_atlantic_storms(), load_border("usa")

@@ -39,14 +39,14 @@ def fit(
     """Fit a model to points that were only seen inside a border."""
     import numpy as np
 
-    from tmsm.archive import FitRecord
     from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import made_by, show_json, show_record
     from tmsm.cli.streams import say
-    from tmsm.output import is_standard_output, write_text, write_whole
-    from tmsm.points import read_points
-    from tmsm.validation import check_option
+    from tmsm.data.point_files import read_points
+    from tmsm.display.record import FitRecord
+    from tmsm.foundation.validation import check_option
+    from tmsm.foundation.whole_files import is_standard_output, write_text, write_whole
 
     check_option(outside, ["raise", "drop"], "--outside")
     printed = {"--json": Path("-") if json else None}
@@ -84,8 +84,8 @@ def fit(
         write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
         say(f"Picture: {plot}")
     if report is not None:
+        from tmsm.display.report import html_report
         from tmsm.estimators import NaiveMLE
-        from tmsm.report import html_report
 
         fits = {"the fit": estimator}
         if method != "naive":
@@ -99,8 +99,8 @@ def show(
     json: Annotated[bool, typer.Option("--json", help="Print the file's JSON.")] = False,
 ) -> None:
     """Show a saved fit."""
-    from tmsm.archive import FitRecord
     from tmsm.cli.screen import show_json, show_record
+    from tmsm.display.record import FitRecord
 
     record = FitRecord.load(saved)
     if json:
@@ -121,11 +121,11 @@ def compare(
     from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
     from tmsm.cli.screen import show_table
     from tmsm.cli.streams import say
-    from tmsm.comparison import compare as compare_fits
-    from tmsm.errors import EstimationError
-    from tmsm.estimators.summary import readable_p
-    from tmsm.points import read_points
-    from tmsm.validation import check_option
+    from tmsm.data.point_files import read_points
+    from tmsm.foundation.errors import EstimationError
+    from tmsm.foundation.text import readable_p
+    from tmsm.foundation.validation import check_option
+    from tmsm.inference.comparison import compare as compare_fits
 
     check_option(outside, ["raise", "drop"], "--outside")
     chosen = {name: make_model(name, [], "--models") for name in models.split(",")}

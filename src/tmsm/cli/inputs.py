@@ -7,18 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.coordinates import lonlat_to_xyz
-from tmsm.errors import InvalidInputError
+from tmsm.data.point_files import PointFile, read_frame
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.estimators.base import Estimator
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds import Sphere
+from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.models import Bingham, FisherBingham, Kent, VonMisesFisher, Watson
 from tmsm.models.base import Model
-from tmsm.points import PointFile, read_frame
-from tmsm.regions import Cap, Everywhere, LonLatBox, SphericalPolygon
-from tmsm.regions.base import Region
+from tmsm.regions import Cap, Everywhere, LonLatBox, Region, SphericalPolygon
 from tmsm.regions.rounding import find_grid
-from tmsm.validation import check_option, parse_number
 
 __all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "rows_inside", "split_columns"]
 

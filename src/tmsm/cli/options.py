@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tmsm.validation import parse_number
+from tmsm.foundation.validation import parse_number
 
 __all__ = ["Columns", "Known", "ModelName", "Outside", "Points", "RegionText", "Weight", "real", "whole"]
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tmsm.errors import InvalidInputError
-from tmsm.output import is_standard_output, place_of
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.whole_files import is_standard_output, place_of
 
 __all__ = ["PICTURES", "check_outputs"]
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Literal, TextIO
 
-from tmsm.archive import FitRecord
 from tmsm.cli.streams import can_encode, emit, say
-from tmsm.output import visible
+from tmsm.display.record import FitRecord
+from tmsm.foundation.whole_files import visible
 
 __all__ = ["is_terminal", "made_by", "show_facts", "show_json", "show_record", "show_table"]
 
@@ -53,7 +53,7 @@ def show_record(record: FitRecord, *, beside: bool = False) -> None:
 
 def show_facts(title: str, facts: Sequence[Sequence[str]]) -> None:
     """Names and words."""
-    from tmsm.estimators.summary import facts_text
+    from tmsm.foundation.text import facts_text
 
     emit(f"{title}\n{facts_text(facts)}")
 
@@ -61,7 +61,7 @@ def show_facts(title: str, facts: Sequence[Sequence[str]]) -> None:
 def show_table(title: str, rows: Sequence[Sequence[str]]) -> None:
     """A heading and lines."""
     if not is_terminal(sys.stdout):
-        from tmsm.estimators.summary import plain_table
+        from tmsm.foundation.text import plain_table
 
         emit(f"{title}\n{plain_table(rows)}")
         return

@@ -6,7 +6,7 @@ import codecs
 import io
 import sys
 
-from tmsm.output import send
+from tmsm.foundation.whole_files import send
 
 __all__ = ["can_encode", "emit", "prepare", "say"]
 

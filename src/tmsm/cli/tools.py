@@ -8,8 +8,8 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tmsm.arrays import FloatArray
 from tmsm.cli.options import real, whole
+from tmsm.foundation.arrays import FloatArray
 
 __all__ = ["region", "simulate"]
 
@@ -23,9 +23,9 @@ def region(
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import show_facts
     from tmsm.cli.streams import say
-    from tmsm.coordinates import xyz_to_lonlat
+    from tmsm.manifolds.coordinates import xyz_to_lonlat
+    from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
     from tmsm.regions import SphericalPolygon
-    from tmsm.regions.outlines import EARTH_RADIUS_KM
 
     check_outputs([Path(border)], {"--plot": plot})
     found = read_region(border)
@@ -47,8 +47,8 @@ def region(
         rows.append(("as given", repr(found)))
     show_facts(border, rows)
     if plot is not None:
-        from tmsm.output import write_whole
-        from tmsm.plots.region_display import draw_region
+        from tmsm.display.plots.region_display import draw_region
+        from tmsm.foundation.whole_files import write_whole
 
         figure = draw_region(found)
         write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
@@ -72,8 +72,8 @@ def simulate(
     from tmsm.cli.inputs import read_region
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.streams import say
-    from tmsm.coordinates import xyz_to_lonlat
-    from tmsm.output import is_standard_output, write_text
+    from tmsm.foundation.whole_files import is_standard_output, write_text
+    from tmsm.manifolds.coordinates import xyz_to_lonlat
 
     check_outputs([Path(region)], {"--out": out})
     border = read_region(region)
@@ -96,9 +96,9 @@ def _covering_arc(lon: FloatArray) -> str:
 
 
 def _truth(model: str, mean: str, concentration: float, ovalness: float, toward: str | None):  # type: ignore[no-untyped-def]
-    from tmsm.errors import InvalidInputError
+    from tmsm.foundation.errors import InvalidInputError
+    from tmsm.foundation.validation import check_option
     from tmsm.models import Kent, VonMisesFisher, Watson
-    from tmsm.validation import check_option
 
     check_option(model, ["vmf", "kent", "watson"], "--model")
     if model != "kent" and (ovalness != 0.0 or toward is not None):
@@ -120,9 +120,9 @@ def _truth(model: str, mean: str, concentration: float, ovalness: float, toward:
 
 
 def _direction(text: str, option: str):  # type: ignore[no-untyped-def]
-    from tmsm.coordinates import lonlat_to_xyz
-    from tmsm.errors import InvalidInputError
-    from tmsm.validation import parse_number
+    from tmsm.foundation.errors import InvalidInputError
+    from tmsm.foundation.validation import parse_number
+    from tmsm.manifolds.coordinates import lonlat_to_xyz
 
     try:
         lon, lat = (parse_number(part) for part in text.split(","))

@@ -10,8 +10,8 @@ from typing import Any
 from tmsm.datasets.hurdat2 import read_hurdat2
 from tmsm.datasets.storm_events import StormEvents, read_storm_events
 from tmsm.datasets.tables import StormFixes
-from tmsm.errors import DownloadError, InvalidInputError
-from tmsm.progress import with_progress
+from tmsm.foundation.errors import DownloadError, InvalidInputError
+from tmsm.foundation.progress import with_progress
 
 __all__ = ["fetch_hurdat2", "fetch_storm_events"]
 

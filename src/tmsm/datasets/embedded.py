@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tmsm.datasets.tables import StormFixes
+from tmsm.foundation.validation import check_option
 from tmsm.regions import SphericalPolygon
-from tmsm.validation import check_option
 
 __all__ = ["load_atlantic_storms", "load_border", "load_land"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.datasets.files import as_degrees, find_files, open_text, read_columns
+from tmsm.data.text_files import as_degrees, find_files, open_text, read_columns
 from tmsm.datasets.tables import StormFixes
-from tmsm.errors import InvalidInputError
+from tmsm.foundation.errors import InvalidInputError
 
 __all__ = ["read_hurdat2"]
 

@@ -8,12 +8,12 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.arrays import IntArray
-from tmsm.datasets.files import as_degrees, find_files, read_columns
+from tmsm.data.text_files import as_degrees, find_files, read_columns
 from tmsm.datasets.tables import PlaceTable, TextArray
-from tmsm.errors import InvalidInputError
-from tmsm.progress import with_progress
-from tmsm.validation import parse_number
+from tmsm.foundation.arrays import IntArray
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.progress import with_progress
+from tmsm.foundation.validation import parse_number
 
 __all__ = ["StormEvents", "read_storm_events"]
 

@@ -9,9 +9,9 @@ from typing import Any, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from tmsm.arrays import FloatArray, IntArray
-from tmsm.coordinates import lonlat_to_xyz
-from tmsm.errors import InvalidInputError
+from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.manifolds.coordinates import lonlat_to_xyz
 
 __all__ = ["PlaceTable", "StormFixes"]
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike
-from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.estimators.base import Estimator, Fit, check_model, require_rows
-from tmsm.inference import inverse_information
-from tmsm.influence import LikelihoodInfluence
-from tmsm.likelihood import WholeLikelihood
+from tmsm.data.rows import Block, Rows
+from tmsm.estimators.base import Estimator, check_linear, check_model, require_rows
+from tmsm.foundation.arrays import ArrayLike
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.validation import as_rows
+from tmsm.inference.covariance import inverse_information, likelihood_covariance
+from tmsm.inference.fit import Fit
+from tmsm.inference.influence import Influence
+from tmsm.matching.likelihood import LikelihoodEquations, WholeLikelihood
+from tmsm.matching.moments import sum_statistics
 from tmsm.models.base import Model
-from tmsm.moments import sum_statistics
-from tmsm.regions.combinations import Everywhere
-from tmsm.rows import Block, Rows
-from tmsm.validation import as_rows
+from tmsm.regions import Everywhere
 
 __all__ = ["NaiveMLE"]
 
@@ -45,58 +46,39 @@ class NaiveMLE(Estimator):
     def __init__(self, model: Model) -> None:
         self.model = model
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
-        """Estimate the parameters.
+    def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
+        model = check_linear(check_model(self.model))
+        bound = model if model.is_bound else model.on(model.usual_manifold(as_rows(X, "X").shape[1]))
+        return Rows.of(X, Everywhere(bound.manifold), sample_weight)
 
-        Parameters
-        ----------
-        X
-            Points, shape (n, D), in embedding coordinates.
-        y
-            Ignored; scikit-learn passes it.
-        sample_weight
-            Relative weights of the rows, shape (n,).
-        groups
-            Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
-            storm: the standard errors are then cluster-robust.  The estimate is the same.
-
-        Returns
-        -------
-        self
-        """
-        self._fit, self._why_not_fitted = None, "the last call to fit failed."
-        model = check_model(self.model)
-        D = as_rows(X, "X").shape[1]
-        rows = Rows(X, Everywhere(model.whole_manifold(D)), sample_weight)
+    def _estimate(self, rows: Rows) -> Fit:
         sample = rows.sample()
-        model = model.centred(sample)
-        constraint = model.constraint(D)
+        model = check_linear(check_linear(self.model).on(rows.region.manifold).centred(sample.X))
+        constraint = model.constraint
         require_rows(len(rows), constraint)
         sums = sum_statistics(model, rows)
         if sums is None or not sums.weight_sum > 0.0:
             raise EstimationError("sample_weight is zero for every row: there is nothing to fit.")
-        theta = model.maximise_likelihood(sums.mean, D)
-        expected, information = model.expectation(theta, D)
-        influence = LikelihoodInfluence(
-            model, expected, inverse_information(information, constraint.tangent(theta), 1.0)
-        )
-        self._fit = Fit(
-            title=f"NaiveMLE: {self.model!r}",
+        theta = model.maximise_likelihood(sums.mean)
+        per_row = inverse_information(model.expectation(theta)[1], constraint.tangent(theta), 1.0)
+        likelihood = WholeLikelihood(model, sums.mean, sample.X[:1])
+        influence = Influence(LikelihoodEquations(model, likelihood, sums.mean), theta, -per_row)
+        return Fit(
+            estimator=type(self).__name__,
+            configuration=self.get_params(),
             model=model,
-            embedding_dim=D,
-            params=model.parameters(theta, D),
+            region=rows.region,
             theta=theta,
-            covariance=influence.covariance(rows, sums),
-            n_samples=len(rows),
+            covariance=likelihood_covariance(influence, rows, sums),
+            params=model.parameters(theta),
             influence=influence,
-            kept=rows.kept(),
-            kept_share=1.0 / rows.sample_stride,
-            likelihood=WholeLikelihood(model, sums.mean, sample[:1]),
             status="The maximum of the likelihood on the whole manifold: truncation is ignored."
             + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
+            kept=rows.kept(),
+            kept_share=1.0 / rows.sample_stride,
+            n_samples=len(rows),
+            likelihood=likelihood,
         )
-        self._cluster(rows, groups)
-        return self
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Mean log density of the rows under the fitted model on the whole manifold: larger is better.
@@ -110,8 +92,8 @@ class NaiveMLE(Estimator):
         sample_weight
             Relative weights of the rows, shape (n,).
         """
-        fit = self._fitted
-        rows = Rows(X, Everywhere(fit.model.whole_manifold(fit.embedding_dim)), sample_weight)
+        fit = self.result_
+        rows = Rows.of(X, fit.region, sample_weight)
 
         def block_sums(block: Block) -> tuple[float, float]:
             values, w = fit.model.log_kernel(block.X, fit.theta), block.sample_weight
@@ -120,4 +102,4 @@ class NaiveMLE(Estimator):
         if sample_weight is not None and not np.any(sample_weight):
             raise InvalidInputError(rows.describe_absence())
         total, weight = (float(sum(parts)) for parts in zip(*rows.map(block_sums), strict=True))
-        return total / weight - fit.model.log_normaliser(fit.theta, fit.embedding_dim)
+        return total / weight - fit.model.log_normaliser(fit.theta)

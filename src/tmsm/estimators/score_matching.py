@@ -1,55 +1,93 @@
-"""Truncated manifold score matching: data → (A, b) → θ̂."""
+"""Truncated manifold score matching: rows → equations → θ̂."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray, IntArray
-from tmsm.combination import combine
-from tmsm.equations import EquationSpec, sum_equations
-from tmsm.errors import EstimationError, InvalidInputError, TmsmWarning
-from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
-from tmsm.estimators.diagnostics import weight_shares
-from tmsm.estimators.summary import readable
-from tmsm.groups import Groups
-from tmsm.inference import inverse_information, moment_influence, sandwich_covariance
-from tmsm.influence import (
-    EquationInfluence,
-    Influence,
-    LikelihoodInfluence,
-    MomentInfluence,
-    error_df,
-    small_sample_factor,
+from tmsm.data.rows import BORDER_TOLERANCE, Rows
+from tmsm.estimators.base import Estimator, check_linear, check_model, check_region, require_rows
+from tmsm.foundation.arrays import ArrayLike, FloatArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError, TmsmWarning
+from tmsm.foundation.validation import check_flag, check_option
+from tmsm.inference.bootstrap import Refit
+from tmsm.inference.covariance import (
+    inverse_information,
+    likelihood_covariance,
+    moment_influence,
+    sandwich_covariance,
 )
-from tmsm.likelihood import Truncated
+from tmsm.inference.fit import Fit
+from tmsm.inference.influence import Influence, error_df, small_sample_factor
+from tmsm.matching.combination import combine
+from tmsm.matching.equations import Equations, LinearSums, residual_squares, sum_equations
+from tmsm.matching.exposure import LogExposure, check_exposure
+from tmsm.matching.likelihood import LikelihoodEquations, Truncated
+from tmsm.matching.moments import MAX_FEATURE_STATISTICS, Moments, accumulate, sum_statistics
+from tmsm.matching.one_weight import OneWeight
+from tmsm.matching.polynomials import LocalPolynomials
+from tmsm.matching.search import mean_objective, search
+from tmsm.matching.solve import Solution, solve
+from tmsm.matching.stacked import Stacked
+from tmsm.matching.tabulated import RowTable
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
-from tmsm.moments import (
-    MAX_FEATURE_STATISTICS,
-    LogExposure,
-    Moments,
-    MomentSpec,
-    accumulate,
-    check_exposure,
-    residual_squares,
-    sum_statistics,
-)
-from tmsm.polynomials import LocalPolynomials
-from tmsm.regions.base import Region
-from tmsm.rows import BORDER_TOLERANCE, Rows
-from tmsm.solve import Solution, solve
-from tmsm.tabulated import ResampledRows, RowTable
-from tmsm.validation import check_flag, check_option
-from tmsm.weights import ROWS_PER_SQUARE, Auto, Combined, Constant, Weight, as_weight, plain_weight
+from tmsm.regions import Region
+from tmsm.weights import Combined, Weight, WeightPolicy, plain_weight
+from tmsm.weights.policies import ROWS_PER_SQUARE, Choice, Setting, as_policy
 
 __all__ = ["ScoreMatching"]
 
 # Below such a p-value several weights do not estimate the same thing.
 _CONTRADICTION = 1e-4
+_IN_A_STREAM = "Combined weights need the rows again and do not work with partial_fit: use fit, or 'saturating'."
+_NOT_LINEAR = "Combined weights need a density that is linear in its parameters: use 'saturating'."
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Rows with all that a sample of them fixes: the form of the model, and what a policy may look at."""
+
+    model: Model
+    rows: Rows
+    setting: Setting
+    log_exposure: LogExposure | None
+
+    @property
+    def constraint(self) -> Constraint:
+        return self.model.constraint
+
+    def equations(self, choice: Choice) -> Equations:
+        """The equations of a choice."""
+        if not choice.combined:
+            return OneWeight(self.model, choice.parts[0].weight, self.log_exposure)
+        polynomials = LocalPolynomials.of(self.rows.region.manifold, self.setting.view.X)
+        return Stacked(self.model, choice.parts, polynomials, self.log_exposure)
+
+    def check_sums(self, n: int, weight_sum: float, farthest: float) -> None:
+        """Raise where the rows cannot carry an estimate."""
+        require_rows(n, self.constraint)
+        if not weight_sum > 0.0:
+            raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
+        if farthest <= BORDER_TOLERANCE * _extent(self.setting.view.X):
+            raise EstimationError(
+                f"All {n} rows lie on the border (farthest: {farthest:.3g} from it), where every "
+                "weight is zero. Check that the region and the rows are in the same coordinates."
+            )
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """What was asked for when a stream began, its problem and the sums so far."""
+
+    asked: tuple[Any, ...]
+    problem: _Problem
+    choice: Choice
+    moments: Moments
+    n_outside: int
 
 
 class ScoreMatching(Estimator):
@@ -119,17 +157,7 @@ class ScoreMatching(Estimator):
     True
     """
 
-    # What was asked for and the sums so far; None outside a stream.
-    _stream: tuple[tuple[Any, ...], Moments] | None = None
-    _n_outside: int = 0
-    # At most 65,536 rows to judge the estimate by; of a stream those of its first block.
-    _kept: Rows
-    _kept_share: float
-    # None where several weights are combined.
-    _moments: Moments | None = None
-    _weight: Weight
-    # What each row contributes, where resamples of them are fitted.
-    _table: RowTable | None = None
+    _stream: _Stream | None = None
 
     def __init__(
         self,
@@ -149,109 +177,6 @@ class ScoreMatching(Estimator):
         self.log_exposure = log_exposure
         self.refine = refine
         self.standard_errors = standard_errors
-
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
-        """Estimate the parameters; what an earlier call found is forgotten.
-
-        Parameters
-        ----------
-        X
-            Points, shape (n, D), in embedding coordinates.
-        y
-            Ignored; scikit-learn passes it.
-        sample_weight
-            Relative weights of the rows, shape (n,).
-        groups
-            Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
-            storm: errors, intervals and tests then take groups for independent, not rows.  The estimate of a single
-            weight is the same; several are combined by what differs between groups, and as many as groups carry.
-
-        Returns
-        -------
-        self
-        """
-        self._fit, self._stream, self._n_outside = None, None, 0
-        self._why_not_fitted = "the last call to fit failed."
-        rows = self._rows(X, sample_weight)
-        if groups is not None:
-            rows = rows.with_groups(Groups.of(groups, len(rows)))
-        sample = rows.grouped_sample()
-        spec = self._spec(rows, sample)
-        try:
-            if isinstance(spec.weight, Combined):
-                self._fit_combined(spec, spec.weight, rows, sample[0])
-            else:
-                self._fit_single(spec, rows)
-            if self.refine is not None:
-                self._refine(rows, sample[0])
-        except EstimationError:
-            if len(rows) > 1 and rows.all_identical():
-                raise EstimationError(
-                    f"All {len(rows)} rows are identical, so the spread cannot be estimated."
-                ) from None
-            raise
-        self._cluster(rows, groups)
-        return self
-
-    def _fit_single(self, spec: MomentSpec, rows: Rows) -> None:
-        moments = accumulate(spec, rows)
-        assert moments is not None, "the sample has rows inside"
-        self._n_outside = rows.n_outside
-        solution = self._solve(moments)
-        squares = residual_squares(spec, rows, solution.theta) if self.standard_errors else None
-        self._publish(moments, solution, squares)
-
-    def _fit_combined(self, spec: MomentSpec, weight: Combined, rows: Rows, sample: FloatArray) -> None:
-        equations = self._equation_spec(spec, weight, rows, sample)
-        sums = sum_equations(equations, rows)
-        assert sums is not None, "the sample has rows inside"
-        self._n_outside = rows.n_outside
-        constraint = self._check_sums(spec.model, sums.n, sums.weight_sum, sums.farthest)
-        chosen = isinstance(as_weight(self.weight), Auto)
-        try:
-            found = combine(equations, rows, constraint, sums, sample)
-        except (np.linalg.LinAlgError, EstimationError) as error:
-            if chosen:  # many rows, but few distinct ones: a single weight may do
-                self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
-                return
-            few = (
-                ""
-                if rows.groups is None
-                else f"The number of groups, {rows.groups.count:,}, may be too small to weigh them by. "
-            )
-            raise EstimationError(
-                f"The combined equations do not determine the estimate: {error} {few}Or use a single weight."
-            ) from error
-        if found.p_value < _CONTRADICTION and chosen:
-            self._fit_single(replace(spec, weight=Auto().resolve(rows.region, sample)), rows)
-            assert self._fit is not None
-            note = "Several weights contradict each other under this model, so that a single one was used."
-            self._fit = replace(self._fit, status=f"{self._fit.status} {note}")
-            return
-        self._moments, self._weight, self._objective = None, weight, found.criterion
-        influence = EquationInfluence(equations, found.solution.theta, found.influence)
-        facts = [("equations", f"{found.n_equations} for {constraint.n_free} parameters")]
-        covariance = found.covariance if self.standard_errors else None
-        solution = found.solution
-        n, what = self._n_independent(rows), "rows" if rows.groups is None else "groups"
-        if ROWS_PER_SQUARE * found.n_equations**2 > n:
-            caution = (
-                f"{n:,.0f} {what} are few for {found.n_equations} equations: the errors may be understated. "
-                "Use a single weight ('auto' does), or the bootstrap."
-            )
-            solution = replace(solution, status=f"{solution.status} {caution}")
-        if found.p_value < _CONTRADICTION:
-            caution = (
-                "The weights contradict each other under this model, and the errors assume that it holds: "
-                "use the bootstrap, or a single weight."
-            )
-            solution = replace(solution, status=f"{solution.status} {caution}")
-        self._show(spec, solution, covariance, sums.n, n, influence, found.slope, facts)
-
-    def _equation_spec(self, spec: MomentSpec, weight: Combined, rows: Rows, sample: FloatArray) -> EquationSpec:
-        manifold = rows.region.manifold
-        polynomials = LocalPolynomials.of(manifold, sample)
-        return EquationSpec(spec.model, weight, weight.parts(manifold), polynomials, spec.log_exposure)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows to the estimate of earlier calls; they are not needed again afterwards.
@@ -281,33 +206,40 @@ class ScoreMatching(Estimator):
             raise InvalidInputError(
                 "refine='mle' needs the rows again and does not work with partial_fit: use fit, or refine=None."
             )
-        if self._stream is None:
-            if self._fit is not None:  # of a call to fit, which this stream does not continue
-                self._n_outside, self._fit = 0, None
-            moments = self._first_moments(rows)
+        before = self._stream
+        if before is None:
+            self._result = None  # of a call to fit, which this stream does not continue
+            stream = self._first_block(rows)
         else:
-            asked, before = self._stream
-            if asked != self._asked():
+            if before.asked != self._asked():
                 raise InvalidInputError(
                     "The model, region, weight or exposure has changed since the first partial_fit: "
                     "start over with fit, or with a new estimator."
                 )
-            reference = None if before.features is None else before.features.reference
-            more = accumulate(before.spec, rows, reference=reference)
-            moments = before if more is None else before + more
-        self._n_outside += rows.n_outside
-        if moments is None:
+            features = before.moments.features
+            more = accumulate(before.moments.equations, rows, reference=features.reference if features else None)
+            moments = before.moments if more is None else before.moments + more
+            stream = replace(before, moments=moments, n_outside=before.n_outside + rows.n_outside)
+        if stream is None:
             self._why_not_fitted = rows.describe_absence()
             return self
-        self._stream, self._fit = (self._asked(), moments), None
+        self._stream, self._result = stream, None
         try:
-            solution = self._solve(moments)
-            features = moments.features
-            self._publish(moments, solution, None if features is None else features.residual_squares(solution.theta))
+            solution = self._solved(stream.problem, stream.moments)
+            features = stream.moments.features
+            squares = None if features is None else features.residual_squares(solution.theta)
+            fit = self._single_fit(stream.problem, stream.choice, stream.moments, solution, squares)
+            self._result = replace(fit, complete=False, n_outside=stream.n_outside)
         except EstimationError as error:
             # More rows may come: say why when somebody asks for the estimate.
             self._why_not_fitted = str(error)
         return self
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+        self._stream = None
+        return super().fit(X, y, sample_weight, groups)
+
+    fit.__doc__ = Estimator.fit.__doc__
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus J on X with the plain geodesic weight: larger is better.
@@ -323,41 +255,47 @@ class ScoreMatching(Estimator):
         sample_weight
             Relative weights of the rows, shape (n,).
         """
-        fit = self._fitted
+        fit = self.result_
         rows = self._as_fitted()._rows(X, sample_weight)
-        moments = accumulate(MomentSpec(fit.model, plain_weight(rows.region), fit.log_exposure), rows)
+        equations = OneWeight(fit.model, plain_weight(rows.region), fit.log_exposure)
+        if not equations.is_linear:
+            if len(rows.sample()) == 0:
+                raise InvalidInputError(rows.describe_absence())
+            return -mean_objective(equations, rows, fit.theta)
+        moments = accumulate(equations, rows)
         if moments is None or not moments.weight_sum > 0.0:
             raise InvalidInputError(rows.describe_absence())
         return -moments.objective(fit.theta)
 
     @property
-    def weight_(self) -> Weight:
-        """The weight that was used, all its scales fixed."""
-        self._fitted  # noqa: B018  raises before a fit
-        return self._weight
+    def weight_(self) -> Weight | Combined:
+        """The weight, or combination of weights, that was used, all its scales fixed."""
+        choice = self.result_.choice
+        assert choice is not None, "score matching has chosen one"
+        return choice.weight
 
     @property
     def objective_(self) -> float:
         """J(θ̂) = θ̂ᵀAθ̂ + 2bᵀθ̂; of combined weights (Aθ̂ + b)ᵀ Ω⁻¹ (Aθ̂ + b)."""
-        fit = self._fitted
-        return self._objective if self._moments is None else self._moments.objective(fit.theta)
+        objective = self.result_.objective
+        assert objective is not None, "score matching has one"
+        return objective
 
     @property
     def moments_(self) -> Moments:
-        """(A, b, n), in the form of the model that ``moments_.spec.model`` names."""
-        self._fitted  # noqa: B018  raises before a fit
-        if self._moments is None:
+        """(A, b, n), in the form of the model that ``moments_.equations.model`` names."""
+        moments = self.result_.moments
+        if moments is None:
             raise InvalidInputError(
                 "Combined weights have no moments to add: their quadratic form depends on all rows. "
                 "Fit with a single weight, such as 'saturating', to add parts of a data set."
             )
-        return self._moments
+        return moments
 
     @property
     def n_outside_(self) -> int:
         """Number of rows outside the region that were dropped."""
-        self._fitted  # noqa: B018  raises before a fit
-        return self._n_outside
+        return self.result_.n_outside
 
     def _asked(self) -> tuple[Any, ...]:
         return self.model, self.region, self.weight, self.log_exposure
@@ -367,116 +305,149 @@ class ScoreMatching(Estimator):
         check_flag(self.standard_errors, "standard_errors")
         if self.refine is not None:
             check_option(self.refine, ["mle"], "refine")
-        return X if isinstance(X, ResampledRows) else Rows(X, self.region, sample_weight, self.outside)
+        return Rows.of(X, self.region, sample_weight, self.outside)
 
-    def _for_resampling(self, rows: Rows | None) -> ScoreMatching:
-        fit, weight = self._fitted, self.weight_
-        # All resamples are fitted in the form that suits the rows of the fit.
-        estimator = ScoreMatching(**{**fit.asked, "model": fit.model, "weight": weight, "standard_errors": False})
-        if rows is not None and isinstance(weight, Combined):
-            spec = MomentSpec(fit.model, weight, fit.log_exposure)
-            equations = self._equation_spec(spec, weight, rows, rows.sample())
-            estimator._table = RowTable.of(equations, rows, fit.theta)
-        return estimator
+    def _estimate(self, rows: Rows) -> Fit:
+        try:
+            problem = self._problem(rows)
+            fit = self._matched(problem)
+            return fit if self.refine is None else self._refined(fit, rows)
+        except EstimationError:
+            if len(rows) > 1 and rows.source.all_identical():
+                raise EstimationError(
+                    f"All {len(rows)} rows are identical, so the spread cannot be estimated."
+                ) from None
+            raise
 
-    def _fit_chosen(self, X: FloatArray, weight: FloatArray | None, chosen: IntArray, groups: IntArray | None) -> Self:
-        if self._table is None:
-            return super()._fit_chosen(X, weight, chosen, groups)
-        return self.fit(ResampledRows(self._table, chosen))
-
-    def _spec(
-        self, rows: Rows, weighted: tuple[FloatArray, FloatArray | None, Groups | None], *, streamed: bool = False
-    ) -> MomentSpec:
-        """Fix what comes from a sample of the rows: scales of the weight, the origin of a flat model."""
-        sample = weighted[0]
+    def _problem(self, rows: Rows, why_single: str = "") -> _Problem:
+        """Fix what comes from a sample of the rows: the origin of a flat model, the number of rows that count."""
+        sample = rows.sample()
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
-        self._kept, self._kept_share = rows.kept(weighted), 1.0 / rows.sample_stride
-        self._extent = float(np.ptp(sample, axis=0).max())
-        if self._extent > 0.0 and not 1e-100 < self._extent < 1e100:
+        extent = _extent(sample.X)
+        if extent > 0.0 and not 1e-100 < extent < 1e100:
             raise InvalidInputError(
-                f"The rows extend over {self._extent:.3g}, beyond what can be squared: rescale the columns."
+                f"The rows extend over {extent:.3g}, beyond what can be squared: rescale the columns."
             )
-        self.model.check_spread(sample)
+        model = self.model.on(rows.region.manifold)
+        model.check_spread(sample.X)
         if self.log_exposure is not None:
-            check_exposure(self.log_exposure, rows.region.manifold, sample)
-        model = self.model.centred(sample)
-        return MomentSpec(model, self._resolved_weight(rows, sample, streamed), self.log_exposure)
+            check_exposure(self.log_exposure, rows.region.manifold, sample.X)
+        model = model.centred(sample.X)
+        if not model.is_linear:
+            why_single = why_single or _NOT_LINEAR
+        # Groups, where there are any, are all in the sample.
+        n_rows = rows.kept().effective_number * (rows.sample_stride if rows.groups is None else 1)
+        return _Problem(
+            model, rows, Setting(sample.view, model.constraint.n_free, n_rows, why_single), self.log_exposure
+        )
 
-    def _resolved_weight(self, rows: Rows, sample: FloatArray, streamed: bool) -> Weight:
-        region, weight = rows.region, as_weight(self.weight)
-        n_free = self.model.constraint(region.manifold.embedding_dim).n_free
-        n_rows = self._n_independent(rows)
-        if isinstance(weight, Auto):
-            weight = Auto(combine=weight.combine and not streamed).choose(region, n_free, n_rows)
-        if streamed and isinstance(weight, Combined):
-            raise InvalidInputError(
-                "Combined weights need the rows again and do not work with partial_fit: use fit, or 'saturating'."
-            )
-        resolved = weight.resolve(region, sample)
-        if isinstance(resolved, Combined):
-            return resolved.with_level(region.manifold, n_free, n_rows)
-        return resolved
+    def _matched(self, problem: _Problem) -> Fit:
+        """Score matching with the weight that was asked for, or chosen."""
+        policy = as_policy(self.weight)
+        choice = policy.choose(problem.setting)
+        if not choice.combined:
+            return self._single(problem, choice)
+        equations = problem.equations(choice)
+        assert isinstance(equations, Stacked)
+        sums = sum_equations(equations, problem.rows)
+        assert sums is not None, "the sample has rows inside"
+        problem.check_sums(sums.n, sums.weight_sum, sums.farthest)
+        return self._combined(problem, policy, choice, equations, sums)
 
-    def _n_independent(self, rows: Rows) -> float:
-        """How many rows, or groups of them, there are to weigh equations by."""
-        return self._kept.effective_number / (self._kept_share if rows.groups is None else 1.0)
+    def _single(self, problem: _Problem, choice: Choice) -> Fit:
+        equations, rows = problem.equations(choice), problem.rows
+        assert isinstance(equations, OneWeight)
+        if not equations.is_linear:
+            return self._searched(problem, choice, equations)
+        moments = accumulate(equations, rows)
+        assert moments is not None, "the sample has rows inside"
+        solution = self._solved(problem, moments)
+        squares = residual_squares(equations, rows, solution.theta) if self.standard_errors else None
+        return self._single_fit(problem, choice, moments, solution, squares)
 
-    def _first_moments(self, rows: Rows) -> Moments | None:
-        """The moments that a stream starts with, features about a first estimate included."""
-        sample = rows.grouped_sample()
-        if len(sample[0]) == 0:
-            return None
-        spec = self._spec(rows, sample, streamed=True)
-        p = spec.model.n_statistics(rows.region.manifold.embedding_dim)
-        moments = accumulate(spec, rows)
-        if moments is None or not self.standard_errors:
-            return moments
-        if p > MAX_FEATURE_STATISTICS:
-            warnings.warn(
-                f"partial_fit gives no standard errors for {p} statistics (at most {MAX_FEATURE_STATISTICS}); "
-                "use fit on data that can be read twice.",
-                TmsmWarning,
-                stacklevel=3,
-            )
-            return moments
-        try:
-            reference = self._solve(moments).theta
-        except EstimationError:
-            reference = np.zeros(p)
-        return accumulate(spec, rows, reference=reference)
+    def _solved(self, problem: _Problem, moments: Moments) -> Solution:
+        problem.check_sums(moments.n, moments.weight_sum, moments.farthest)
+        return solve(problem.constraint, moments.A, moments.b)
 
-    def _solve(self, moments: Moments) -> Solution:
-        constraint = self._check_sums(moments.spec.model, moments.n, moments.weight_sum, moments.farthest)
-        return solve(constraint, moments.A, moments.b)
-
-    def _check_sums(self, model: Model, n: int, weight_sum: float, farthest: float) -> Constraint:
-        """Raise where the rows cannot carry an estimate; the set in which θ is sought."""
-        constraint = model.constraint(self.region.manifold.embedding_dim)
-        require_rows(n, constraint)
-        if not weight_sum > 0.0:
-            raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
-        if farthest <= BORDER_TOLERANCE * self._extent:
-            raise EstimationError(
-                f"All {n} rows lie on the border (farthest: {farthest:.3g} from it), where every "
-                "weight is zero. Check that the region and the rows are in the same coordinates."
-            )
-        return constraint
-
-    def _publish(self, moments: Moments, solution: Solution, squares: FloatArray | None) -> None:
-        spec = moments.spec
+    def _single_fit(
+        self, problem: _Problem, choice: Choice, moments: Moments, solution: Solution, squares: FloatArray | None
+    ) -> Fit:
+        n = moments.effective_n
         covariance = None
         if squares is not None:
-            factor = small_sample_factor(moments.effective_n, solution.tangent.shape[1])
+            factor = small_sample_factor(n, solution.tangent.shape[1])
             covariance = factor * sandwich_covariance(solution, squares, moments.weight_sum)
-        self._moments, self._weight = moments, spec.weight
-        influence = MomentInfluence(spec, solution.theta, moment_influence(solution))
-        facts = [("objective", f"{moments.objective(solution.theta):.6g}")]
-        self._show(spec, solution, covariance, moments.n, moments.effective_n, influence, moments.A, facts)
+        influence = Influence(moments.equations, solution.theta, moment_influence(solution))
+        objective = moments.objective(solution.theta)
+        facts = [("objective", f"{objective:.6g}")]
+        fit = self._fit_of(problem, choice, solution, covariance, moments.n, n, influence, moments.A, facts)
+        return replace(fit, objective=objective, moments=moments)
 
-    def _show(
+    def _searched(self, problem: _Problem, choice: Choice, equations: OneWeight) -> Fit:
+        """A density that is not linear in θ."""
+        rows = problem.rows
+        blocks = list(rows.map(lambda block: (len(block.X), block.weights(), block.farthest)))
+        weights = np.concatenate([w for _, w, _ in blocks])
+        n, weight_sum = len(weights), float(weights.sum())
+        problem.check_sums(n, weight_sum, max(farthest for _, _, farthest in blocks))
+        solution = search(equations, rows)
+        effective = weight_sum**2 / float(weights @ weights)
+        covariance = None
+        if self.standard_errors:
+            squares = residual_squares(equations, rows, solution.theta)
+            factor = small_sample_factor(effective, solution.tangent.shape[1])
+            covariance = factor * sandwich_covariance(solution, squares, weight_sum)
+        influence = Influence(equations, solution.theta, moment_influence(solution))
+        objective = mean_objective(equations, rows, solution.theta)
+        facts = [("objective", f"{objective:.6g}")]
+        fit = self._fit_of(problem, choice, solution, covariance, n, effective, influence, solution.curvature, facts)
+        return replace(fit, objective=objective)
+
+    def _combined(
+        self, problem: _Problem, policy: WeightPolicy, choice: Choice, equations: Stacked, sums: LinearSums
+    ) -> Fit:
+        rows, otherwise = problem.rows, policy.fallback(problem.setting)
+        try:
+            found = combine(equations, rows, sums)
+        except (np.linalg.LinAlgError, EstimationError) as error:
+            if otherwise is not None:  # many rows, but few distinct ones: a single weight may do
+                return self._single(problem, otherwise)
+            few = (
+                ""
+                if rows.groups is None
+                else f"The number of groups, {rows.groups.count:,}, may be too small to weigh them by. "
+            )
+            raise EstimationError(
+                f"The combined equations do not determine the estimate: {error} {few}Or use a single weight."
+            ) from error
+        if found.p_value < _CONTRADICTION and otherwise is not None:
+            fit = self._single(problem, otherwise)
+            note = "Several weights contradict each other under this model, so that a single one was used."
+            return replace(fit, status=f"{fit.status} {note}")
+        n, what = problem.setting.n_rows, "rows" if rows.groups is None else "groups"
+        cautions = []
+        if ROWS_PER_SQUARE * found.n_equations**2 > n:
+            cautions.append(
+                f"{n:,.0f} {what} are few for {found.n_equations} equations: the errors may be understated. "
+                "Use a single weight ('auto' does), or the bootstrap."
+            )
+        if found.p_value < _CONTRADICTION:
+            cautions.append(
+                "The weights contradict each other under this model, and the errors assume that it holds: "
+                "use the bootstrap, or a single weight."
+            )
+        solution = replace(found.solution, status=" ".join([found.solution.status, *cautions]))
+        influence = Influence(equations, solution.theta, found.influence)
+        facts = [("equations", f"{found.n_equations} for {problem.constraint.n_free} parameters")]
+        covariance = found.covariance if self.standard_errors else None
+        fit = self._fit_of(problem, choice, solution, covariance, sums.n, n, influence, found.slope, facts)
+        return replace(fit, objective=found.criterion)
+
+    def _fit_of(
         self,
-        spec: MomentSpec,
+        problem: _Problem,
+        choice: Choice,
         solution: Solution,
         covariance: FloatArray | None,
         n: int,
@@ -484,84 +455,121 @@ class ScoreMatching(Estimator):
         influence: Influence,
         slope: FloatArray,
         facts: list[tuple[str, str]],
-    ) -> None:
-        D = self.region.manifold.embedding_dim
-        params = spec.model.parameters(solution.theta, D)
+    ) -> Fit:
+        rows, model = problem.rows, problem.model
         facts = [
-            ("region", repr(self.region)),
-            ("weight", spec.weight.label),
+            ("region", repr(rows.region)),
+            ("weight", choice.weight.label),
             *facts,
             ("condition of A", f"{solution.condition:.3g}"),
         ]
-        if spec.log_exposure is not None:
+        if problem.log_exposure is not None:
             facts.append(("exposure", "known, taken into account"))
-        if self._n_outside:
-            facts.append(("dropped", f"{self._n_outside:,} rows outside the region were dropped"))
-        self._fit = Fit(
-            title=f"ScoreMatching: {self.model!r}",
-            model=spec.model,
-            embedding_dim=D,
-            params=params,
+        if rows.n_outside:
+            facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
+        return Fit(
+            estimator=type(self).__name__,
+            configuration=self.get_params(),
+            model=model,
+            region=rows.region,
             theta=solution.theta,
             covariance=covariance,
-            n_samples=n,
-            status=solution.status,
+            params=model.parameters(solution.theta),
             influence=influence,
-            slope=slope,
-            kept=self._kept,
-            method=type(spec.weight).__name__.lower(),
-            log_exposure=spec.log_exposure,
-            complete=self._stream is None,
-            kept_share=self._kept_share,
+            status=solution.status,
+            kept=rows.kept(),
+            kept_share=1.0 / rows.sample_stride,
+            n_samples=n,
+            n_outside=rows.n_outside,
             error_df=error_df(effective, solution.tangent.shape[1]),
+            slope=slope,
+            choice=choice,
+            method=type(choice.weight).__name__.lower(),
+            log_exposure=problem.log_exposure,
             facts=tuple(facts),
-            asked=self.get_params(),
         )
 
-    def _diagnostics(self) -> list[tuple[str, str]]:
-        fit, weight = self._fitted, self.weight_
-        single = weight.base if isinstance(weight, Combined) else weight
-        if single is None or isinstance(single, Constant) or not fit.complete:
-            return super()._diagnostics()
-        share, effective = weight_shares(MomentSpec(fit.model, single), fit.kept)
-        effective /= fit.kept_share
-        return [
-            ("nearest tenth", f"{readable(100.0 * share)} % of the weight on the 10 % of rows nearest to the border"),
-            ("effective rows", f"{effective:,.0f} by that weight"),
-            *super()._diagnostics(),
-        ]
+    def _first_block(self, rows: Rows) -> _Stream | None:
+        """What a stream starts with, features about a first estimate included; None where no row lies inside."""
+        if len(rows.sample()) == 0:
+            return None
+        problem = self._problem(rows, _IN_A_STREAM)
+        if not problem.model.is_linear:
+            raise InvalidInputError(
+                f"{type(self.model).__name__} is not linear in its parameters: its rows are needed again, so use fit."
+            )
+        choice = as_policy(self.weight).choose(problem.setting)
+        equations = problem.equations(choice)
+        assert isinstance(equations, OneWeight)
+        moments = accumulate(equations, rows)
+        if moments is None:
+            return None
+        p = problem.model.size
+        if self.standard_errors and p > MAX_FEATURE_STATISTICS:
+            warnings.warn(
+                f"partial_fit gives no standard errors for {p} statistics (at most {MAX_FEATURE_STATISTICS}); "
+                "use fit on data that can be read twice.",
+                TmsmWarning,
+                stacklevel=3,
+            )
+        elif self.standard_errors:
+            try:
+                reference = self._solved(problem, moments).theta
+            except EstimationError:
+                reference = np.zeros(p)
+            moments = accumulate(equations, rows, reference=reference)
+            assert moments is not None
+        return _Stream(self._asked(), problem, choice, moments, rows.n_outside)
 
-    def _refine(self, rows: Rows, sample: FloatArray) -> None:
+    def _refit(self, rows: Rows) -> Refit:
+        fit = self.result_
+        # All resamples are fitted in the form that suits the rows of the fit.
+        fixed = {"model": fit.model, "weight": self.weight_, "standard_errors": False}
+        estimator, table = ScoreMatching(**{**fit.configuration, **fixed}), None
+        equations = fit.influence.equations
+        if rows.groups is None and fit.choice is not None and fit.choice.combined:
+            if not isinstance(equations, Stacked):  # refined
+                polynomials = LocalPolynomials.of(rows.region.manifold, rows.sample().X)
+                equations = Stacked(fit.model, fit.choice.parts, polynomials, fit.log_exposure)
+            table = RowTable.of(equations, rows, fit.theta)
+        return Refit.of(rows, estimator._estimate, table)
+
+    def _refined(self, fit: Fit, rows: Rows) -> Fit:
         """One Newton step from the estimate towards the maximum of the likelihood; more where one is not enough."""
-        assert self._fit is not None
-        fit, model = self._fit, self._fit.model
+        model = check_linear(fit.model)
         sums = sum_statistics(model, rows)
         assert sums is not None, "the sample has rows inside"
-        constraint = model.constraint(fit.embedding_dim)
-        problem = Truncated(model, self.region, sums, sample, self.log_exposure)
+        constraint = model.constraint
+        problem = Truncated(model, self.region, sums, rows.sample().X, self.log_exposure)
         found = problem.maximum(fit.theta, one_step=True)
         theta, likelihood = found.theta, found.likelihood
-        _, slope, information = likelihood(theta)
+        information = likelihood(theta)[2]
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
-        influence = LikelihoodInfluence(model, slope + sums.mean, per_row)
+        influence = Influence(LikelihoodEquations(model, likelihood, sums.mean), theta, -per_row)
         covariance = None
         if self.standard_errors:
-            covariance = influence.covariance(rows, sums) + per_row * likelihood.extra_variance
-        self._fit = replace(
+            covariance = likelihood_covariance(influence, rows, sums) + per_row * likelihood.extra_variance
+        how = (
+            "Score matching, then one Newton step towards the maximum of the likelihood under truncation."
+            if found.one_step
+            else "Score matching, then Newton's method to the maximum of the likelihood under truncation: "
+            "from this start one step was not enough."
+        )
+        on_border = f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""
+        return replace(
             fit,
-            params=model.parameters(theta, fit.embedding_dim),
+            params=model.parameters(theta),
             theta=theta,
             covariance=covariance,
             error_df=None,
             influence=influence,
             method=f"{fit.method}, one step" if found.one_step else f"{fit.method}, likelihood",
-            status=(
-                "Score matching, then one Newton step towards the maximum of the likelihood under truncation."
-                if found.one_step
-                else "Score matching, then Newton's method to the maximum of the likelihood under truncation: "
-                "from this start one step was not enough."
-            )
-            + (f" {constraint.describe(theta, True)}" if constraint.on_border(theta) else ""),
+            status=how + on_border,
             facts=(*fit.facts, ("nodes", likelihood.description)),
             likelihood=likelihood,
+            nodes=likelihood,
         )
+
+
+def _extent(X: FloatArray) -> float:
+    return float(np.ptp(X, axis=0).max())

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from tmsm.arrays import ArrayLike, FloatArray
-from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.estimators.base import Estimator, Fit, check_model, check_region, require_rows
+from tmsm.data.rows import Block, Rows
+from tmsm.estimators.base import Estimator, check_linear, check_model, check_region, require_rows
 from tmsm.estimators.score_matching import ScoreMatching
-from tmsm.inference import inverse_information
-from tmsm.influence import LikelihoodInfluence
-from tmsm.likelihood import RegionLikelihood, Truncated, WholeLikelihood, likelihood_near
-from tmsm.models.base import Model
-from tmsm.models.integration import integrate_kernel
-from tmsm.moments import LogExposure, StatisticSums, exposure_terms, sum_statistics
-from tmsm.quadrature import has_nodes
-from tmsm.regions.base import Region
-from tmsm.rows import Block, Rows
-from tmsm.validation import check_random_state
+from tmsm.foundation.arrays import ArrayLike, FloatArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.validation import check_random_state
+from tmsm.inference.covariance import inverse_information, likelihood_covariance
+from tmsm.inference.fit import Fit
+from tmsm.inference.influence import Influence
+from tmsm.matching.exposure import LogExposure, exposure_terms
+from tmsm.matching.likelihood import LikelihoodEquations, RegionLikelihood, Truncated, WholeLikelihood, likelihood_near
+from tmsm.matching.moments import StatisticSums, sum_statistics
+from tmsm.measure.integrals import integrate_kernel
+from tmsm.measure.nodes import has_nodes
+from tmsm.models.base import LinearModel, Model
+from tmsm.regions import Region
 from tmsm.weights import Auto
 
 __all__ = ["TruncatedMLE"]
+
+_NOTHING_CUT_OFF = "The maximum of the likelihood; nothing was cut off."
 
 
 class TruncatedMLE(Estimator):
@@ -88,82 +91,64 @@ class TruncatedMLE(Estimator):
         self.log_exposure = log_exposure
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
-        """Estimate the parameters.
-
-        Parameters
-        ----------
-        X
-            Points, shape (n, D), in embedding coordinates.
-        y
-            Ignored; scikit-learn passes it.
-        sample_weight
-            Relative weights of the rows, shape (n,).
-        groups
-            Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
-            storm: the standard errors are then cluster-robust.  The estimate is the same.
-
-        Returns
-        -------
-        self
-        """
-        self._fit, self._why_not_fitted = None, "the last call to fit failed."
-        check_region(check_model(self.model), self.region, self.log_exposure)
+    def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
+        check_region(check_linear(check_model(self.model)), self.region, self.log_exposure)
         check_random_state(self.random_state)
-        rows = Rows(X, self.region, sample_weight, self.outside)
-        start, model = self._start(X, rows, sample_weight)
-        sums, sample = _sums(model, rows), rows.sample()
-        D = self.region.manifold.embedding_dim
-        constraint = model.constraint(D)
+        return Rows.of(X, self.region, sample_weight, self.outside)
+
+    def _estimate(self, rows: Rows) -> Fit:
+        start, model = self._start(rows)
+        sums, sample = _sums(model, rows), rows.sample().X
+        constraint = model.constraint
         require_rows(sums.n, constraint)
+        facts: list[tuple[str, str]] = []
+        nodes: RegionLikelihood | None = None
+        likelihood: RegionLikelihood | WholeLikelihood
         if not self.region.has_border and self.log_exposure is None:
-            theta = model.maximise_likelihood(sums.mean, D)
-            expected, information = model.expectation(theta, D)
-            extra = 0.0
-            facts, status = [], "The maximum of the likelihood; nothing was cut off."
-            self._likelihood = None
+            theta = model.maximise_likelihood(sums.mean)
+            likelihood, status = WholeLikelihood(model, sums.mean, sample[:1]), _NOTHING_CUT_OFF
+            information, extra = model.expectation(theta)[1], 0.0
         else:
             rest = (self.log_exposure, self.random_state)
             found = Truncated(model, self.region, sums, sample, *rest).maximum(start)
             theta, likelihood = found.theta, found.likelihood
-            _, slope, information = likelihood(theta)
-            expected, extra = slope + sums.mean, likelihood.extra_variance
-            facts = [("nodes", likelihood.description)]
-            status = "The maximum of the likelihood under truncation."
-            self._likelihood = likelihood
+            nodes, status = likelihood, "The maximum of the likelihood under truncation."
+            information, extra = likelihood(theta)[2], likelihood.extra_variance
+            facts.append(("nodes", likelihood.description))
         if constraint.on_border(theta):
             status = f"{status} {constraint.describe(theta, True)}"
         if rows.n_outside:
             facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
-        influence = LikelihoodInfluence(model, expected, per_row)
-        self._fit = Fit(
-            title=f"TruncatedMLE: {self.model!r}",
+        influence = Influence(LikelihoodEquations(model, likelihood, sums.mean), theta, -per_row)
+        log_likelihood = float("nan")
+        if has_nodes(self.region) or self.log_exposure is None:
+            if nodes is None or not has_nodes(self.region):
+                log_likelihood = self._mean_log_density(model, theta, rows, sums)
+            else:
+                log_likelihood = -nodes(theta)[0]
+            facts.append(("log-likelihood", f"{log_likelihood:.6g} a row"))
+        return Fit(
+            estimator=type(self).__name__,
+            configuration=self.get_params(),
             model=model,
-            embedding_dim=D,
-            params=model.parameters(theta, D),
+            region=rows.region,
             theta=theta,
-            covariance=influence.covariance(rows, sums) + per_row * extra,
-            n_samples=sums.n,
-            status=status,
+            covariance=likelihood_covariance(influence, rows, sums) + per_row * extra,
+            params=model.parameters(theta),
             influence=influence,
+            status=status,
             kept=rows.kept(),
             kept_share=1.0 / rows.sample_stride,
+            n_samples=sums.n,
+            n_outside=rows.n_outside,
             method="likelihood",
             log_exposure=self.log_exposure,
-            likelihood=self._likelihood or WholeLikelihood(model, sums.mean, sample[:1]),
+            likelihood=likelihood,
+            nodes=nodes,
+            log_likelihood=log_likelihood,
             facts=(("region", repr(self.region)), *facts),
         )
-        self._log_likelihood = float("nan")
-        if has_nodes(self.region) or self.log_exposure is None:
-            if self._likelihood is None or not has_nodes(self.region):
-                self._log_likelihood = self._mean_log_density(self._fit, rows, sums)
-            else:
-                self._log_likelihood = -self._likelihood(theta)[0]
-            mean = ("log-likelihood", f"{self._log_likelihood:.6g} a row")
-            self._fit = replace(self._fit, facts=(*self._fit.facts, mean))
-        self._cluster(rows, groups)
-        return self
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Mean log density of the rows under the fitted model, normalised over the region.
@@ -177,10 +162,11 @@ class TruncatedMLE(Estimator):
         sample_weight
             Relative weights of the rows, shape (n,).
         """
-        fit, made = self._fitted, self._as_fitted()
-        rows = Rows(X, made.region, sample_weight, made.outside)
-        sums = _sums(fit.model, rows)
-        value = made._mean_log_density(fit, rows, sums)
+        fit, made = self.result_, self._as_fitted()
+        rows = Rows.of(X, made.region, sample_weight, made.outside)
+        model = check_linear(fit.model)
+        sums = _sums(model, rows)
+        value = made._mean_log_density(model, fit.theta, rows, sums)
         if made.log_exposure is None:
             return value
 
@@ -190,11 +176,10 @@ class TruncatedMLE(Estimator):
 
         return value + sum(rows.map(exposure)) / sums.weight_sum
 
-    def _mean_log_density(self, fit: Fit, rows: Rows, sums: StatisticSums) -> float:
+    def _mean_log_density(self, model: LinearModel, theta: FloatArray, rows: Rows, sums: StatisticSums) -> float:
         """Of the rows, normalised over the region; a known exposure counts in the integral only."""
-        model, theta = fit.model, fit.theta
         if has_nodes(self.region):
-            sample = rows.sample()
+            sample = rows.sample().X
             return -likelihood_near(model, self.region, theta, sums, sample, self.log_exposure, self.random_state)(
                 theta
             )[0]
@@ -203,19 +188,18 @@ class TruncatedMLE(Estimator):
                 "Above dimension two the density with a known exposure is not normalised: there is no score."
             )
         # log kernel = θ·t + a constant, found at any row.
-        x = rows.sample()[:1]
+        x = rows.sample().X[:1]
         constant = float(model.log_kernel(x, theta)[0] - (model.statistics(x) @ theta)[0])
         if not self.region.has_border:
-            log_integral = model.log_normaliser(theta, fit.embedding_dim)
+            log_integral = model.log_normaliser(theta)
         else:
-            log_integral = integrate_kernel(model, self.region, theta).log_integral
+            log_integral = integrate_kernel(model.at(theta), self.region).log_integral
         return float(sums.mean @ theta) + constant - log_integral
 
     @property
     def log_likelihood_(self) -> float:
         """Mean log density of the rows at the estimate; without a known exposure's part."""
-        self._fitted  # noqa: B018  raises before a fit
-        return self._log_likelihood
+        return self.result_.log_likelihood
 
     @property
     def n_nodes_(self) -> int:
@@ -229,12 +213,12 @@ class TruncatedMLE(Estimator):
 
     @property
     def _nodes(self) -> RegionLikelihood:
-        self._fitted  # noqa: B018  raises before a fit
-        if self._likelihood is None:
+        nodes = self.result_.nodes
+        if nodes is None:
             raise InvalidInputError("Nothing was cut off, so this fit used no nodes.")
-        return self._likelihood
+        return nodes
 
-    def _start(self, X: Any, rows: Rows, sample_weight: ArrayLike | None) -> tuple[FloatArray | None, Model]:
+    def _start(self, rows: Rows) -> tuple[FloatArray | None, LinearModel]:
         """θ of score matching, None where there is none, and the form of the model."""
         matching = ScoreMatching(
             self.model,
@@ -245,13 +229,13 @@ class TruncatedMLE(Estimator):
             standard_errors=False,
         )
         try:
-            fit = matching.fit(X, sample_weight=sample_weight)._fitted
+            fit = matching._estimate(rows)
         except EstimationError:
-            return None, self.model.centred(rows.sample())
-        return fit.theta, fit.model
+            return None, check_linear(self.model.on(rows.region.manifold).centred(rows.sample().X))
+        return fit.theta, check_linear(fit.model)
 
 
-def _sums(model: Model, rows: Rows) -> StatisticSums:
+def _sums(model: LinearModel, rows: Rows) -> StatisticSums:
     sums = sum_statistics(model, rows)
     if sums is None:
         raise InvalidInputError(rows.describe_absence())

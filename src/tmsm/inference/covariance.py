@@ -2,11 +2,15 @@
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
-from tmsm.errors import EstimationError
-from tmsm.solve import Solution
+from tmsm.data.rows import Rows
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import EstimationError
+from tmsm.inference.influence import Influence
+from tmsm.matching.moments import StatisticSums
+from tmsm.matching.solve import Solution
+from tmsm.numerics.scaling import scaled_to_unit, solve_scaled
 
-__all__ = ["inverse_information", "moment_influence", "sandwich_covariance"]
+__all__ = ["inverse_information", "likelihood_covariance", "moment_influence", "sandwich_covariance"]
 
 
 def sandwich_covariance(solution: Solution, residual_squares: FloatArray, weight_sum: float) -> FloatArray:
@@ -23,23 +27,28 @@ def sandwich_covariance(solution: Solution, residual_squares: FloatArray, weight
 def moment_influence(solution: Solution) -> FloatArray:
     """−T H⁻¹ Tᵀ, shape (p, p): θ̂ − θ is the mean of its product with e_i, to first order."""
     T = solution.tangent
-    # Scaled to a unit diagonal, so that units do not matter.
-    scale = 1.0 / np.sqrt(np.diag(solution.curvature))
-    spread = scale[:, None] * np.linalg.solve(solution.curvature * np.outer(scale, scale), scale[:, None] * T.T)
-    influence: FloatArray = -T @ spread
+    influence: FloatArray = -T @ solve_scaled(solution.curvature, T.T)
     return influence
 
 
 def inverse_information(information: FloatArray, tangent: FloatArray, n: float) -> FloatArray:
     """T (Tᵀ I T)⁻¹ Tᵀ / n: covariance of a maximum likelihood estimate on a (curved) family."""
     along = tangent.T @ information @ tangent
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(along), 1e-300))
-    along = along * np.outer(scale, scale)
-    if not np.linalg.cond(along) < 1e14:
+    if not np.linalg.cond(scaled_to_unit(along)[0]) < 1e14:
         raise EstimationError(
             "The Fisher information at the estimate is singular: the rows do not determine every parameter. "
             "Use more rows, or fix what is known."
         )
-    spread = scale[:, None] * np.linalg.solve(along, scale[:, None] * tangent.T)
-    covariance = tangent @ spread / n
+    covariance = tangent @ solve_scaled(along, tangent.T) / n
     return 0.5 * (covariance + covariance.T)
+
+
+def likelihood_covariance(influence: Influence, rows: Rows, sums: StatisticSums) -> FloatArray:
+    """Cov(θ̂), shape (p, p): the inverse information, or with unequal weights the sandwich Σ w² ψψᵀ / (Σw)².
+
+    Weights may depend on x, as the inverse of a probability of being in the table does.  The inverse
+    information times Σw²/(Σw)² would be right only for weights that do not.
+    """
+    if rows.source.equally_weighted:
+        return -influence.matrix / sums.effective_n
+    return influence.weighted_squares(rows, sums.weight_sum)

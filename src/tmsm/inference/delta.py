@@ -4,12 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
-from tmsm.errors import EstimationError, InvalidInputError
-from tmsm.manifolds import Sphere
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.validation import check_number
 from tmsm.models.base import Model
-from tmsm.models.parameters import Parameters
-from tmsm.validation import check_number
+from tmsm.models.parameters import Field, Parameters
 
 __all__ = [
     "cautions",
@@ -22,13 +21,13 @@ __all__ = [
 ]
 
 
-def standard_errors(model: Model, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> Parameters:
+def standard_errors(model: Model, theta: FloatArray, covariance: FloatArray) -> Parameters:
     """Delta method: the fields of the parameters with their standard errors.
 
     A direction has one: the square root of the trace of its tangent covariance, in radians.
     """
-    params = model.parameters(theta, embedding_dim)
-    jacobian = model.parameter_jacobian(theta, embedding_dim)
+    params = model.parameters(theta)
+    jacobian = model.parameter_jacobian(theta)
     errors: dict[str, FloatArray | float] = {}
     for field in model.fields:
         variances = _delta_diagonal(jacobian[field.name], covariance)
@@ -43,7 +42,6 @@ def confidence_interval(
     model: Model,
     theta: FloatArray,
     covariance: FloatArray,
-    embedding_dim: int,
     level: float,
     error_df: float | None = None,
 ) -> Parameters:
@@ -52,13 +50,13 @@ def confidence_interval(
     With so many degrees of freedom of the errors by Student's t and Hotelling's T², else by normal quantiles.
     """
     level = check_level(level)
-    params = model.parameters(theta, embedding_dim)
-    errors = standard_errors(model, theta, covariance, embedding_dim)
+    params = model.parameters(theta)
+    errors = standard_errors(model, theta, covariance)
     z = float(np.sqrt(critical_square(1, level, error_df)))
     intervals: dict[str, Any] = {}
     for field in model.fields:
         if field.kind == "direction":
-            half_axes, _ = _ellipse_axes(model, theta, covariance, embedding_dim, field.name, level, error_df)
+            half_axes, _ = _ellipse_axes(model, theta, covariance, field, level, error_df)
             intervals[field.name] = half_axes
         else:
             margin = z * errors[field.name]
@@ -73,36 +71,36 @@ def direction_ellipse(
     model: Model,
     theta: FloatArray,
     covariance: FloatArray,
-    embedding_dim: int,
-    field: str,
+    field: Field,
     level: float,
     n_points: int = 180,
     error_df: float | None = None,
 ) -> FloatArray:
     """Border of the confidence region of a direction on S², in order, shape (m, 3)."""
     level = check_level(level)
-    if embedding_dim != 3:
+    center = np.asarray(model.parameters(theta)[field.name])
+    space = field.space(center)
+    if space.dim != 2:
         raise InvalidInputError(
-            f"The ellipse of a direction is a curve on S² only; this one lies on S^{embedding_dim - 1}. "
+            f"The ellipse of a direction is a curve on S² only; this one lies on S^{space.dim}. "
             "confidence_interval() gives the half-axes of its ellipsoid."
         )
-    center = np.asarray(model.parameters(theta, embedding_dim)[field])
-    half_axes, axes = _ellipse_axes(model, theta, covariance, embedding_dim, field, level, error_df)
-    if half_axes[0] >= np.pi:
+    half_axes, axes = _ellipse_axes(model, theta, covariance, field, level, error_df)
+    if half_axes[0] >= space.diameter:
         raise EstimationError(
             f"The data hardly determine this direction: its {100 * level:.0f} % region covers the sphere, "
             "so it has no border to draw."
         )
     turn = np.linspace(0.0, 2.0 * np.pi, n_points, endpoint=False)
     offset = np.outer(np.cos(turn), half_axes[0] * axes[:, 0]) + np.outer(np.sin(turn), half_axes[1] * axes[:, 1])
-    return Sphere(2).exponential(np.broadcast_to(center, offset.shape), offset)
+    return space.exponential(np.broadcast_to(center, offset.shape), offset)
 
 
 def cautions(model: Model, params: Parameters, intervals: Parameters) -> list[str]:
     """Sentences on what the data hardly determine, from 95 % intervals."""
     found = []
     for field in model.fields:
-        name = field.name.replace("_", " ")
+        name = field.title
         if field.kind == "direction":
             if intervals[field.name][0] > 0.5 * np.pi:
                 found.append(
@@ -138,15 +136,15 @@ def _ellipse_axes(
     model: Model,
     theta: FloatArray,
     covariance: FloatArray,
-    embedding_dim: int,
-    field: str,
+    field: Field,
     level: float,
     error_df: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Half-axes (D−1,) in radians, longest first, and their tangent directions (D, D−1)."""
-    jacobian = model.parameter_jacobian(theta, embedding_dim)[field]
-    values, vectors = tangent_spread(jacobian @ covariance @ jacobian.T, embedding_dim - 1)
-    radius = critical_square(embedding_dim - 1, level, error_df)
+    jacobian = model.parameter_jacobian(theta)[field.name]
+    dim = len(jacobian) - 1
+    values, vectors = tangent_spread(jacobian @ covariance @ jacobian.T, dim)
+    radius = critical_square(dim, level, error_df)
     return np.sqrt(radius * np.maximum(values, 0.0)), vectors
 
 

@@ -12,12 +12,13 @@ from typing import final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
-from tmsm.errors import EstimationError
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import EstimationError
 from tmsm.models.constraints import AffineSubspace, Constraint, HalfLine, minimise_over
-from tmsm.newton import Minimum, Objective, minimise
+from tmsm.numerics.newton import Minimum, Objective, minimise
+from tmsm.numerics.scaling import inverse_scaled
 
-__all__ = ["Discrepancy", "LikelihoodDiscrepancy", "QuadraticDiscrepancy", "inverse_scaled", "tangent_projection"]
+__all__ = ["Discrepancy", "LikelihoodDiscrepancy", "QuadraticDiscrepancy", "tangent_projection"]
 
 
 class Discrepancy(ABC):
@@ -90,7 +91,7 @@ class QuadraticDiscrepancy(Discrepancy):
     ) -> QuadraticDiscrepancy:
         """From the covariance of θ̂ (p, p), the family's tangent T (p, k) and a projection (k, p) onto it."""
         along = tangent.T if projection is None else projection
-        return cls(theta, along.T @ inverse_scaled(tangent.T @ covariance @ tangent) @ along, covariance)
+        return cls(theta, along.T @ _inverse_covariance(tangent.T @ covariance @ tangent) @ along, covariance)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         away = theta - self.theta
@@ -148,7 +149,7 @@ class LikelihoodDiscrepancy(Discrepancy):
     ) -> LikelihoodDiscrepancy:
         """From the stated covariance (p, p), the family's tangent (p, k) and f."""
         lowest, _, information = objective(theta)
-        one_row = tangent @ inverse_scaled(tangent.T @ information @ tangent) @ tangent.T
+        one_row = tangent @ _inverse_covariance(tangent.T @ information @ tangent) @ tangent.T
         return cls(theta, objective, lowest, one_row, covariance)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -179,11 +180,8 @@ def tangent_projection(slope: FloatArray, tangent: FloatArray, inverse: FloatArr
         return tangent.T
 
 
-def inverse_scaled(matrix: FloatArray) -> FloatArray:
-    """Inverse of a symmetric positive definite matrix whose rows may have very different units."""
-    diagonal = np.diag(matrix)
-    if not (diagonal > 0.0).all():
+def _inverse_covariance(matrix: FloatArray) -> FloatArray:
+    """Inverse of a covariance whose rows may have very different units."""
+    if not (np.diag(matrix) > 0.0).all():
         raise EstimationError("The covariance of the estimate is singular, so that there is no confidence region.")
-    scale = 1.0 / np.sqrt(diagonal)
-    inverse = np.linalg.pinv(matrix * np.outer(scale, scale), rcond=1e-13, hermitian=True)
-    return np.asarray(inverse * np.outer(scale, scale), dtype=np.float64)
+    return inverse_scaled(matrix, 1e-13)

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
-from tmsm.errors import EstimationError, TmsmError
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import EstimationError, TmsmError
 from tmsm.inference.discrepancy import Discrepancy, QuadraticDiscrepancy
 from tmsm.models.base import Model
-from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
+from tmsm.models.constraints import Constraint, FixedNorm
 from tmsm.models.parameters import Field
-from tmsm.newton import Objective
-from tmsm.secular import minimise_on_sphere
+from tmsm.numerics.newton import Objective
+from tmsm.numerics.scaling import solve_scaled
+from tmsm.numerics.sphere_quadratics import minimise_on_sphere
 
 __all__ = ["farthest_within", "profile_interval", "profile_of"]
 
@@ -35,10 +36,10 @@ Profile = Callable[[float, FloatArray], tuple[float, FloatArray]]
 
 
 def profile_of(
-    discrepancy: Discrepancy, model: Model, name: str, value: Any, embedding_dim: int, near: FloatArray | None = None
+    discrepancy: Discrepancy, model: Model, name: str, value: Any, near: FloatArray | None = None
 ) -> tuple[float, FloatArray]:
     """The smallest discrepancy of all θ whose parameter has a value, and that θ; infinite where there is none."""
-    constraint = model.slice(name, value, embedding_dim)
+    constraint = model.slice(name, value)
     if constraint is None:
         return np.inf, discrepancy.theta
     if isinstance(constraint, FixedNorm) and isinstance(discrepancy, QuadraticDiscrepancy):
@@ -47,7 +48,7 @@ def profile_of(
 
 
 def profile_interval(
-    discrepancy: Discrepancy, model: Model, field: Field, embedding_dim: int, critical: Callable[[int], float]
+    discrepancy: Discrepancy, model: Model, field: Field, critical: Callable[[int], float]
 ) -> tuple[FloatArray, FloatArray] | None:
     """The values of a parameter, entry by entry, that the data do not reject; None where there is no profile.
 
@@ -58,9 +59,9 @@ def profile_interval(
     theta = discrepancy.theta
     if theta.size > _MAX_STATISTICS:
         return None
-    estimate = np.asarray(model.parameters(theta, embedding_dim)[field.name], dtype=np.float64)
-    jacobian = model.parameter_jacobian(theta, embedding_dim)[field.name]
-    tangent = model.constraint(embedding_dim).tangent(theta)
+    estimate = np.asarray(model.parameters(theta)[field.name], dtype=np.float64)
+    jacobian = model.parameter_jacobian(theta)[field.name]
+    tangent = model.constraint.tangent(theta)
     low, high = estimate.copy(), estimate.copy()
     for index in np.ndindex(estimate.shape):
         if len(index) == 2 and index[0] > index[1]:
@@ -72,12 +73,12 @@ def profile_interval(
         lowest = field.lowest
         if field.is_covariance and index[0] == index[1]:
             lowest = 0.0
-        profile = _entry_profile(discrepancy, model, field, index, embedding_dim, row)
+        profile = _entry_profile(discrepancy, model, field, index, row)
         if profile is None:
             return None
         step = float(np.sqrt(square * float(discrepancy.covariance_of(row)[0, 0])))
         try:
-            if np.isfinite(lowest) and _allows_lowest(profile, model, field, embedding_dim, theta, critical):
+            if np.isfinite(lowest) and _allows_lowest(profile, model, field, theta, critical):
                 low[index] = lowest
             else:
                 low[index] = _end(profile, float(estimate[index]), -step, square, lowest, theta)
@@ -151,33 +152,30 @@ def _allows_lowest(
     profile: Profile,
     model: Model,
     field: Field,
-    embedding_dim: int,
     theta: FloatArray,
     critical: Callable[[int], float],
 ) -> bool:
     """Whether the data do not reject the lowest value of a size."""
-    constraint = model.slice(field.name, field.lowest, embedding_dim) if np.isfinite(field.lowest) else None
+    constraint = model.slice(field.name, field.lowest) if np.isfinite(field.lowest) else None
     if constraint is None:
         return False
-    vanishing = model.constraint(embedding_dim).n_free - constraint.n_free
+    vanishing = model.constraint.n_free - constraint.n_free
     return profile(field.lowest, theta)[0] <= critical(vanishing)
 
 
 def _entry_profile(
-    discrepancy: Discrepancy, model: Model, field: Field, index: tuple[int, ...], embedding_dim: int, row: FloatArray
+    discrepancy: Discrepancy, model: Model, field: Field, index: tuple[int, ...], row: FloatArray
 ) -> Profile | None:
     units, unit = discrepancy.units(row, np.ones(1)), float(np.sqrt(discrepancy.covariance_of(row)[0, 0]))
-    if not index and model.slice(field.name, 1.0, embedding_dim) is not None:
-        return lambda value, near: _scaled(
-            profile_of(discrepancy, model, field.name, value, embedding_dim, near), units
-        )
-    constraint = model.constraint(embedding_dim)
-    if not isinstance(constraint, Unrestricted | AffineSubspace):
+    if not index and model.slice(field.name, 1.0) is not None:
+        return lambda value, near: _scaled(profile_of(discrepancy, model, field.name, value, near), units)
+    constraint = model.constraint
+    if not constraint.is_flat:
         return None
 
     def entry(theta: FloatArray) -> tuple[float, FloatArray]:
-        values = np.asarray(model.parameters(theta, embedding_dim)[field.name])
-        slopes = model.parameter_jacobian(theta, embedding_dim)[field.name].reshape(*values.shape, -1)
+        values = np.asarray(model.parameters(theta)[field.name])
+        slopes = model.parameter_jacobian(theta)[field.name].reshape(*values.shape, -1)
         return float(values[index]), slopes[index]
 
     return lambda value, near: _scaled(_at_level(discrepancy, constraint, entry, value, near, unit), units)
@@ -216,13 +214,11 @@ def _at_level(
     distance, gradient, hessian = objective(theta)
     for _ in range(_MAX_STEPS):
         basis = constraint.point(theta).jacobian
-        size = basis.T @ hessian @ basis
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(size), 1e-300))
-        a, g = (basis.T @ slope) * scale, (basis.T @ gradient) * scale
+        a, g = basis.T @ slope, basis.T @ gradient
         # H δ + λ a = −g, a·δ = level − value
-        solved = np.linalg.solve(size * np.outer(scale, scale), np.column_stack([a, g]))
+        solved = solve_scaled(basis.T @ hessian @ basis, np.column_stack([a, g]))
         multiplier = -(level - value + a @ solved[:, 1]) / (a @ solved[:, 0])
-        step = -(basis @ (scale * (solved[:, 1] + multiplier * solved[:, 0])))
+        step = -(basis @ (solved[:, 1] + multiplier * solved[:, 0]))
         for _ in range(_MAX_HALVINGS):
             try:
                 value, slope = entry(theta + step)

@@ -1,11 +1,12 @@
-"""Models: exponential families on a manifold."""
+"""Models: families of densities on a manifold."""
 
-from tmsm.models.base import Model
+from tmsm.models.base import LinearModel, Model, Tangent
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
 from tmsm.models.fisher_bingham import Bingham, FisherBingham
 from tmsm.models.kent import Kent
 from tmsm.models.local import Local
 from tmsm.models.multivariate_normal import MultivariateNormal
+from tmsm.models.nonlinear import NonlinearModel
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.translated import Translated
 from tmsm.models.von_mises_fisher import VonMisesFisher
@@ -19,10 +20,13 @@ __all__ = [
     "FisherBingham",
     "FixedNorm",
     "Kent",
+    "LinearModel",
     "Local",
     "Model",
     "MultivariateNormal",
+    "NonlinearModel",
     "Parameters",
+    "Tangent",
     "Translated",
     "Unrestricted",
     "VonMisesFisher",

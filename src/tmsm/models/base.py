@@ -1,88 +1,167 @@
-"""What a model is: an exponential family log p(x; θ) = θ·t(x) + const on a manifold."""
+"""What a model is: a family of densities on a manifold, with a natural parameter θ and names for it."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self, final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, row_dots, weighted_gram
-from tmsm.errors import EstimationError, InvalidInputError, InvalidTypeError
+from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.validation import as_rows, check_count, check_random_state
+from tmsm.foundation.values import ValueObject
 from tmsm.manifolds import Manifold
+from tmsm.measure.draws import draw_inside
+from tmsm.measure.integrals import LogMass, integrate_kernel
 from tmsm.models.constraints import Constraint, Unrestricted
-from tmsm.models.integration import LogMass, integrate_kernel
 from tmsm.models.parameters import Field, Parameters
-from tmsm.regions.base import Region
-from tmsm.validation import as_rows, check_count, check_random_state
-from tmsm.values import ValueObject
+from tmsm.regions import Region
 
-__all__ = ["Model"]
+__all__ = ["DensityAt", "LinearModel", "Model", "Tangent"]
 
-# Give up if, at the rate so far, more than _MAX_DRAWS would be needed, or after so many without a single row.
-_PATIENCE = 2**21
-_MAX_DRAWS = 2**28
-_DRAW_BLOCK = 2**18
+
+class Tangent(ABC):
+    """How the log density changes with θ: the functions s_a = ∂ log p/∂θ_a of x, contracted with what a row needs."""
+
+    @abstractmethod
+    def statistics(self, X: FloatArray) -> FloatArray:
+        """s(x), shape (n, p), up to a constant."""
+
+    @abstractmethod
+    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """⟨∇s, v⟩ for tangent rows V (n, D), shape (n, p)."""
+
+    @abstractmethod
+    def weighted_hessian(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+    ) -> FloatArray:
+        """⟨W, Hess s⟩ = a Δs + Σ c Hess s(u, u) for W = a P + Σ c uuᵀ, a new array of shape (n, p).
+
+        Directions are pairs (u, c), u of length one.
+        """
 
 
 class Model(ValueObject, ABC):
-    """An exponential family.
+    """A family of densities.
 
-    A subclass gives the sufficient statistics t with their derivatives along the manifold and the
-    way from θ to named parameters; that is enough for score matching.  What is known restricts θ
-    through `constraint`; sampling and the likelihood are extras.  Rows have been checked.  The
-    contractions of the derivatives have defaults; a family with a simple gradient can write them
-    without ever forming the (n, p, D) array.
+    `LinearModel` is one whose log density is linear in θ, `NonlinearModel` any other.  A model is *bound* to a manifold
+    once, by `on`; what depends on the manifold (the size of θ, the set in which it is sought) is asked of a bound one.
+    Sampling and the likelihood are extras.  Rows have been checked.
     """
 
     fields: tuple[Field, ...]
+    _manifold: Manifold | None = None
 
-    @abstractmethod
-    def whole_manifold(self, embedding_dim: int) -> Manifold:
-        """The manifold of the family among those with this many embedding coordinates."""
+    def _value(self) -> tuple[Any, ...]:
+        return *super()._value(), self._manifold
 
     @abstractmethod
     def check_manifold(self, manifold: Manifold) -> None:
         """Raise unless the family lives on this manifold."""
 
-    @abstractmethod
-    def n_statistics(self, embedding_dim: int) -> int:
-        """Number p of sufficient statistics."""
+    def usual_manifold(self, n_columns: int) -> Manifold:
+        """The manifold of points in so many coordinates, for those who name none."""
+        raise InvalidInputError(
+            f"{type(self).__name__} may live on several manifolds: say which by {type(self).__name__}(…).on(manifold)."
+        )
 
-    @abstractmethod
-    def statistics(self, X: FloatArray) -> FloatArray:
-        """t(x), shape (n, p)."""
+    def on(self, manifold: Manifold) -> Self:
+        """The model bound to a manifold.
 
-    @abstractmethod
-    def gradient(self, X: FloatArray) -> FloatArray:
-        """∇t, the tangent gradient of each statistic, shape (n, p, D)."""
+        Parameters
+        ----------
+        manifold
+            Where the points live; one that the family does not live on is an error.
+        """
+        if self._manifold == manifold:
+            return self
+        self.check_manifold(manifold)
+        bound = object.__new__(type(self))
+        bound.__dict__.update(self.__dict__)
+        bound.__dict__.pop("_shelf", None)
+        object.__setattr__(bound, "_manifold", manifold)
+        return bound
 
-    @abstractmethod
-    def laplacian(self, X: FloatArray) -> FloatArray:
-        """Δt, the Laplace–Beltrami operator of each statistic, shape (n, p)."""
+    @property
+    def manifold(self) -> Manifold:
+        """Where the points live; an error for a model that is not bound."""
+        if self._manifold is None:
+            raise InvalidInputError(f"{self!r} is not bound to a manifold: use its method on(manifold) first.")
+        return self._manifold
 
-    @abstractmethod
-    def hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        """Hess t(v, v) along tangent rows V (n, D), shape (n, p)."""
+    @property
+    def is_bound(self) -> bool:
+        """Whether the model knows its manifold."""
+        return self._manifold is not None
 
-    def constraint(self, embedding_dim: int) -> Constraint:
+    @property
+    def embedding_dim(self) -> int:
+        """Number D of coordinates of a point."""
+        return self.manifold.embedding_dim
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number p of entries of θ."""
+
+    @property
+    @abstractmethod
+    def is_linear(self) -> bool:
+        """Whether log p is linear in θ, so that equations for it are solved in closed form."""
+
+    @property
+    def centre_field(self) -> Field | None:
+        """The parameter that says where the density is highest, where the family has one."""
+        return next((field for field in self.fields if field.is_centre), None)
+
+    @property
+    def constraint(self) -> Constraint:
         """The set in which θ is sought: everywhere, unless something is known."""
-        return Unrestricted(self.n_statistics(embedding_dim))
+        return Unrestricted(self.size)
 
-    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+    def slice(self, name: str, value: Any) -> Constraint | None:
         """The allowed θ whose parameter ``name`` has this value; None where the family cannot say."""
         return None
 
     @abstractmethod
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
+    def parameters(self, theta: FloatArray) -> Parameters:
         """Named parameters at θ."""
 
     @abstractmethod
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         """Derivative of each named parameter, flattened, with respect to θ: name -> (size, p)."""
 
-    def cautions(self, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:
+    @abstractmethod
+    def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        """Log p(x; θ) up to a constant, shape (n,)."""
+
+    @abstractmethod
+    def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        """ψ, the tangent gradient of the log density, shape (n, D)."""
+
+    @abstractmethod
+    def log_hessian(self, X: FloatArray, V: FloatArray, theta: FloatArray) -> FloatArray:
+        """Hess log p(v, v) along tangent rows V (n, D), shape (n,)."""
+
+    @abstractmethod
+    def log_laplacian(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        """Δ log p, shape (n,)."""
+
+    @abstractmethod
+    def tangent(self, theta: FloatArray) -> Tangent:
+        """How the log density changes with θ at this one."""
+
+    def at(self, theta: FloatArray) -> DensityAt:
+        """One density of the family."""
+        return DensityAt(self, theta)
+
+    def cautions(self, theta: FloatArray, covariance: FloatArray) -> list[str]:
         """Sentences on what an estimate with this covariance (p, p) does not determine, where the family knows."""
         return []
 
@@ -93,42 +172,21 @@ class Model(ValueObject, ABC):
         """The same family in the form that is best computed with for rows like X; itself by default."""
         return self
 
-    def to_original(self, embedding_dim: int) -> FloatArray:
+    def to_original(self) -> FloatArray:
         """The matrix that turns θ of a `centred` form into θ of the family as it was written, (p, p)."""
-        return np.eye(self.n_statistics(embedding_dim))
-
-    def translation(self, origin: FloatArray) -> FloatArray:
-        """For a flat family: the matrix from θ of t(x − origin) to θ of t(x), shape (p, p)."""
-        raise self._missing("translations")
-
-    def translated(self, params: Parameters, by: FloatArray) -> Parameters:
-        """For a flat family: the named parameters of x + by."""
-        raise self._missing("translations")
+        return np.eye(self.size)
 
     def natural_parameters(self, **params: Any) -> FloatArray:
         """θ, shape (p,), from named parameters; the inverse of `parameters`."""
         raise self._missing("way from named parameters to θ, so it cannot be sampled")
 
-    def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
-        """Log p(x; θ) up to a constant, shape (n,): θ·t(x), or a form of it that keeps more digits."""
-        kernel: FloatArray = self.statistics(X) @ theta
-        return kernel
-
-    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
+    def log_normaliser(self, theta: FloatArray) -> float:
         """Logarithm of the integral of exp(log_kernel) over the whole manifold."""
         raise self._missing("normalising constant on the whole manifold")
 
-    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
-        """Mean (p,) and covariance (p, p) of t under θ on the whole manifold."""
-        raise self._missing("moments on the whole manifold")
-
-    def extent(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
-        """For a flat family: the corners, shape (D,), of a box with all of the density but e^−40."""
-        raise self._missing("extent, so it cannot be integrated over a region of flat space")
-
-    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
-        """θ, shape (p,), of the maximum likelihood on the whole manifold, from the mean of t."""
-        raise self._missing("likelihood on the whole manifold; use ScoreMatching or TruncatedMLE")
+    def extent(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """On a manifold without end: the corners, shape (D,), of a box with all of the density but e^−40."""
+        raise self._missing("extent, so it cannot be integrated over a manifold without end")
 
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
         """Independent draws on the whole manifold, shape (n, D)."""
@@ -165,40 +223,6 @@ class Model(ValueObject, ABC):
     def _missing(self, what: str) -> InvalidInputError:
         return InvalidInputError(f"{type(self).__name__} has no {what}.")
 
-    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        """⟨∇t, v⟩ for tangent rows V (n, D), shape (n, p)."""
-        gradient = self.gradient(X)
-        return np.stack([row_dots(gradient[:, a], V) for a in range(gradient.shape[1])], axis=1)
-
-    def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
-        """ψ = Σ_a θ_a ∇t_a, the gradient of the log density, shape (n, D)."""
-        psi: FloatArray = np.einsum("npd,p->nd", self.gradient(X), theta)
-        return psi
-
-    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
-        """Sum over rows of weight ⟨∇t, ∇tᵀ⟩, shape (p, p); one number weights all rows alike."""
-        gradient = self.gradient(X)
-        total = np.zeros((gradient.shape[1], gradient.shape[1]))
-        for j in range(gradient.shape[2]):
-            total += weighted_gram(gradient[:, :, j], weight)
-        return total
-
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
-        """⟨W, Hess t⟩ = a Δt + Σ c Hess t(u, u) for W = a P + Σ c uuᵀ, a new array of shape (n, p).
-
-        Directions are pairs (u, c), u of length one.
-        """
-        a = isotropic[:, None] if isinstance(isotropic, np.ndarray) else isotropic
-        total: FloatArray = self.laplacian(X) * a
-        for u, c in directions:
-            total += self.hessian(X, u) * c[:, None]
-        return total
-
     def sample(self, n: int, region: Region | None = None, random_state: Any = None, **params: Any) -> FloatArray:
         """Exactly n independent draws, inside the region if one is given.
 
@@ -223,31 +247,7 @@ class Model(ValueObject, ABC):
         if region is None:
             return self.draw(n, rng, **params)
         self._check_region(region)
-        kept: list[FloatArray] = []
-        n_kept = n_drawn = 0
-        while n_kept < n:
-            rate = max(n_kept, 1) / n_drawn if n_drawn else 1.0
-            block = int(min(_DRAW_BLOCK, max(64, 1.1 * (n - n_kept) / rate)))
-            X = self.draw(block, rng, **params)
-            if X.shape[1] != region.manifold.embedding_dim:
-                raise InvalidInputError(
-                    f"The parameters are for {X.shape[1]} coordinates, the region has {region.manifold.embedding_dim}."
-                )
-            inside = X[region.signed_distance(X)[0] > 0.0]
-            kept.append(inside)
-            n_kept += len(inside)
-            n_drawn += block
-            # At most this share can lie inside, but for bad luck of one in a thousand.
-            share = (n_kept + 3.0 * np.sqrt(n_kept) + 7.0) / n_drawn
-            too_slow = n > _MAX_DRAWS * share or (n_kept == 0 and n_drawn >= _PATIENCE)
-            if n_kept < n and too_slow:
-                mass = f"about {n_kept / n_drawn:.1e}" if n_kept else f"less than {7.0 / n_drawn:.0e}"
-                raise EstimationError(
-                    f"Only {n_kept} of {n_drawn} draws fell inside the region ({mass} of the distribution's mass "
-                    f"is there): {n:,} row{'s' * (n != 1)} would take too long. "
-                    "Check the parameters and the region's side (~region is the other one)."
-                )
-        return np.concatenate(kept)[:n] if kept else np.empty((0, region.manifold.embedding_dim))
+        return draw_inside(lambda size: self.draw(size, rng, **params), n, region)
 
     def logpdf(self, X: Any, region: Region | None = None, **params: Any) -> FloatArray:
         """Logarithm of the density at each row, normalised over the region.
@@ -272,18 +272,18 @@ class Model(ValueObject, ABC):
         """
         theta = self._check_params(params)
         if region is None:
-            manifold = self.whole_manifold(as_rows(X, "X", empty=True).shape[1])
+            n_columns = as_rows(X, "X", empty=True).shape[1]
+            model = self if self.is_bound else self.on(self.usual_manifold(n_columns))
         else:
             self._check_region(region)
-            manifold = region.manifold
-        rows = manifold.check_points(X)
-        D = manifold.embedding_dim
-        self._check_size(theta, D)
+            model = self.on(region.manifold)
+        rows = model.manifold.check_points(X)
+        model._check_size(theta)
         if region is None or not region.has_border:
-            return self.log_kernel(rows, theta) - self.log_normaliser(theta, D)
-        log_integral = integrate_kernel(self, region, theta).log_integral
+            return model.log_kernel(rows, theta) - model.log_normaliser(theta)
+        log_integral = integrate_kernel(model.at(theta), region).log_integral
         inside = region.signed_distance(rows)[0] > 0.0
-        return np.where(inside, self.log_kernel(rows, theta) - log_integral, -np.inf)
+        return np.where(inside, model.log_kernel(rows, theta) - log_integral, -np.inf)
 
     def log_mass(self, region: Region, **params: Any) -> LogMass:
         """Logarithm of the region's probability, and an estimate of its error.
@@ -297,15 +297,143 @@ class Model(ValueObject, ABC):
         """
         theta = self._check_params(params)
         self._check_region(region)
-        D = region.manifold.embedding_dim
-        self._check_size(theta, D)
+        model = self.on(region.manifold)
+        model._check_size(theta)
         if not region.has_border:
             return LogMass(0.0, 0.0)
-        found = integrate_kernel(self, region, theta)
-        return LogMass(min(found.log_integral - self.log_normaliser(theta, D), 0.0), found.error)
+        found = integrate_kernel(model.at(theta), region)
+        return LogMass(min(found.log_integral - model.log_normaliser(theta), 0.0), found.error)
 
-    def _check_size(self, theta: FloatArray, embedding_dim: int) -> None:
-        if theta.size != self.n_statistics(embedding_dim):
+    def _check_size(self, theta: FloatArray) -> None:
+        if theta.size != self.size:
             raise InvalidInputError(
-                f"The parameters are not for {embedding_dim} coordinates, which the points or the region have."
+                f"The parameters are not for {self.embedding_dim} coordinates, which the points or the region have."
             )
+
+
+@final
+@dataclass(frozen=True)
+class DensityAt:
+    """One density of a model, at θ: what integrals need of it."""
+
+    model: Model
+    theta: FloatArray
+
+    def log_kernel(self, X: FloatArray) -> FloatArray:
+        """Log p up to a constant, shape (n,)."""
+        return self.model.log_kernel(X, self.theta)
+
+    def log_gradient(self, X: FloatArray) -> FloatArray:
+        """Its tangent gradient, shape (n, D)."""
+        return self.model.log_gradient(X, self.theta)
+
+    def log_hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Its second derivative along tangent rows V (n, D), shape (n,)."""
+        return self.model.log_hessian(X, V, self.theta)
+
+    def extent(self) -> tuple[FloatArray, FloatArray]:
+        """Corners, shape (D,), of a box with all of the density but e^−40."""
+        return self.model.extent(self.theta)
+
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Independent draws on the whole manifold, shape (n, D)."""
+        return self.model.draw(n, rng, **self.model.parameters(self.theta))
+
+    def log_normaliser(self) -> float:
+        """Logarithm of the integral of exp(log_kernel) over the whole manifold."""
+        return self.model.log_normaliser(self.theta)
+
+    @property
+    def rounding(self) -> float:
+        """What rounding does to its logarithm."""
+        return 1e-15 * float(np.abs(self.theta).sum())
+
+
+class LinearModel(Model, Tangent):
+    """An exponential family, log p(x; θ) = θ·t(x) + const.
+
+    A subclass gives the sufficient statistics t with their derivatives along the manifold and the way from θ to named
+    parameters; that is enough for score matching.  What is known restricts θ through `constraint`.  The
+    contractions of the derivatives have defaults; a family with a simple gradient can write them without
+    ever forming the (n, p, D) array.
+    """
+
+    @property
+    def is_linear(self) -> bool:
+        return True
+
+    @abstractmethod
+    def statistics(self, X: FloatArray) -> FloatArray:
+        """t(x), shape (n, p)."""
+
+    @abstractmethod
+    def gradient(self, X: FloatArray) -> FloatArray:
+        """∇t, the tangent gradient of each statistic, shape (n, p, D)."""
+
+    @abstractmethod
+    def laplacian(self, X: FloatArray) -> FloatArray:
+        """Δt, the Laplace–Beltrami operator of each statistic, shape (n, p)."""
+
+    @abstractmethod
+    def hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Hess t(v, v) along tangent rows V (n, D), shape (n, p)."""
+
+    def tangent(self, theta: FloatArray) -> Tangent:
+        return self
+
+    def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        """θ·t(x), or a form of it that keeps more digits."""
+        kernel: FloatArray = self.statistics(X) @ theta
+        return kernel
+
+    def log_hessian(self, X: FloatArray, V: FloatArray, theta: FloatArray) -> FloatArray:
+        bend: FloatArray = self.hessian(X, V) @ theta
+        return bend
+
+    def log_laplacian(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        bend: FloatArray = self.laplacian(X) @ theta
+        return bend
+
+    def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean (p,) and covariance (p, p) of t under θ on the whole manifold."""
+        raise self._missing("moments on the whole manifold")
+
+    def maximise_likelihood(self, mean: FloatArray) -> FloatArray:
+        """θ, shape (p,), of the maximum likelihood on the whole manifold, from the mean of t."""
+        raise self._missing("likelihood on the whole manifold; use ScoreMatching or TruncatedMLE")
+
+    def translation(self, origin: FloatArray) -> FloatArray:
+        """For a flat family: the matrix from θ of t(x − origin) to θ of t(x), shape (p, p)."""
+        raise self._missing("translations")
+
+    def translated(self, params: Parameters, by: FloatArray) -> Parameters:
+        """For a flat family: the named parameters of x + by."""
+        raise self._missing("translations")
+
+    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        gradient = self.gradient(X)
+        return np.stack([row_dots(gradient[:, a], V) for a in range(gradient.shape[1])], axis=1)
+
+    def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        psi: FloatArray = np.einsum("npd,p->nd", self.gradient(X), theta)
+        return psi
+
+    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
+        """Sum over rows of weight ⟨∇t, ∇tᵀ⟩, shape (p, p); one number weights all rows alike."""
+        gradient = self.gradient(X)
+        total = np.zeros((gradient.shape[1], gradient.shape[1]))
+        for j in range(gradient.shape[2]):
+            total += weighted_gram(gradient[:, :, j], weight)
+        return total
+
+    def weighted_hessian(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+    ) -> FloatArray:
+        a = isotropic[:, None] if isinstance(isotropic, np.ndarray) else isotropic
+        total: FloatArray = self.laplacian(X) * a
+        for u, c in directions:
+            total += self.hessian(X, u) * c[:, None]
+        return total

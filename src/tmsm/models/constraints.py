@@ -13,8 +13,8 @@ from typing import final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
-from tmsm.newton import Minimum, Objective, Point, minimise
+from tmsm.foundation.arrays import FloatArray
+from tmsm.numerics.newton import Minimum, Objective, Point, minimise
 
 __all__ = ["AffineSubspace", "Best", "Constraint", "FixedNorm", "HalfLine", "Unrestricted", "minimise_over"]
 
@@ -26,6 +26,11 @@ class Constraint(ABC):
     @abstractmethod
     def n_free(self) -> int:
         """Dimension k of the set: the number of parameters to estimate."""
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the set is a linear space, so that the best of its points by a quadratic is found in closed form."""
+        return False
 
     @property
     def only_turns(self) -> bool:
@@ -71,6 +76,10 @@ class Unrestricted(Constraint):
     size: int
 
     @property
+    def is_flat(self) -> bool:
+        return True
+
+    @property
     def n_free(self) -> int:
         return self.size
 
@@ -85,6 +94,10 @@ class AffineSubspace(Constraint):
 
     offset: FloatArray
     basis: FloatArray
+
+    @property
+    def is_flat(self) -> bool:
+        return True
 
     @property
     def n_free(self) -> int:

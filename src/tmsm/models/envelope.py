@@ -18,7 +18,7 @@ from math import lgamma
 
 import numpy as np
 
-from tmsm.arrays import BoolArray, FloatArray, row_dots, row_norms
+from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots, row_norms
 
 __all__ = ["AngularEnvelope"]
 

@@ -7,14 +7,14 @@ from typing import final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray
-from tmsm.errors import InvalidInputError
+from tmsm.foundation.arrays import ArrayLike, FloatArray
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import check_concentration, check_vector
 from tmsm.models.base import Model
 from tmsm.models.harmonic import HarmonicFamily, as_quadratic, traceless_basis
 from tmsm.models.local import local_form
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.von_mises_fisher import concentration_from_resultant
-from tmsm.validation import check_concentration, check_vector
 
 __all__ = ["Bingham", "FisherBingham"]
 
@@ -43,12 +43,13 @@ class FisherBingham(HarmonicFamily):
     def centred(self, X: FloatArray) -> Model:
         return local_form(self, X)
 
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
-        linear, quadratic = self.split(theta, embedding_dim)
+    def parameters(self, theta: FloatArray) -> Parameters:
+        linear, quadratic = self.split(theta)
         return Parameters(linear=linear, quadratic=quadratic)
 
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
-        D, p = embedding_dim, theta.size
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
+        p = theta.size
+        D = len(self.split(theta)[0])
         quadratic = np.zeros((D * D, p))
         quadratic[:, D:] = traceless_basis(D).reshape(-1, D * D).T
         return {"linear": np.eye(D, p), "quadratic": quadratic}
@@ -65,8 +66,8 @@ class FisherBingham(HarmonicFamily):
             raise InvalidInputError(f"linear has {vector.size} entries, quadratic {len(matrix)} rows.")
         return self.join(vector, matrix)
 
-    def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
-        return [start_from_resultant(mean, embedding_dim)]
+    def _likelihood_starts(self, mean: FloatArray) -> list[FloatArray]:
+        return [start_from_resultant(mean, self.embedding_dim)]
 
 
 @final
@@ -87,21 +88,21 @@ class Bingham(HarmonicFamily):
     fields = (Field("quadratic"),)
     has_linear = False
 
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
-        return Parameters(quadratic=self.split(theta, embedding_dim)[1])
+    def parameters(self, theta: FloatArray) -> Parameters:
+        return Parameters(quadratic=self.split(theta)[1])
 
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
-        return {"quadratic": traceless_basis(embedding_dim).reshape(theta.size, -1).T}
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
+        return {"quadratic": traceless_basis(len(self.split(theta)[1])).reshape(theta.size, -1).T}
 
     def natural_parameters(self, *, quadratic: ArrayLike) -> FloatArray:  # type: ignore[override]
         return self.join(np.zeros(0), as_quadratic(quadratic))
 
 
-def start_from_resultant(mean: FloatArray, embedding_dim: int) -> FloatArray:
+def start_from_resultant(mean: FloatArray, D: int) -> FloatArray:
     """θ of the von Mises–Fisher density with the mean of t's linear part: where a search begins."""
     theta = np.zeros(mean.size)
-    resultant = float(np.linalg.norm(mean[:embedding_dim]))
+    resultant = float(np.linalg.norm(mean[:D]))
     if resultant > 1e-12:
-        kappa = concentration_from_resultant(resultant, embedding_dim)
-        theta[:embedding_dim] = mean[:embedding_dim] / resultant * kappa
+        kappa = concentration_from_resultant(resultant, D)
+        theta[:D] = mean[:D] / resultant * kappa
     return theta

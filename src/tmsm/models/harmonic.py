@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, IntArray, row_dots, weighted_gram
-from tmsm.contour import SphereMixture, sphere_mixture
-from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.foundation.arrays import FloatArray, IntArray, row_dots, weighted_gram
+from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.models.constraints import Constraint, minimise_over
 from tmsm.models.envelope import AngularEnvelope
 from tmsm.models.spherical import SphereFamily
-from tmsm.newton import Objective
+from tmsm.numerics.newton import Objective
+from tmsm.numerics.sphere_integral import SphereMixture, sphere_mixture
 
 __all__ = [
     "HarmonicFamily",
@@ -44,15 +44,16 @@ class HarmonicFamily(SphereFamily):
 
     has_linear: ClassVar[bool]
 
-    def n_statistics(self, embedding_dim: int) -> int:
-        return embedding_dim * self.has_linear + embedding_dim * (embedding_dim + 1) // 2 - 1
+    @property
+    def size(self) -> int:
+        D = self.embedding_dim
+        return D * self.has_linear + D * (D + 1) // 2 - 1
 
     def check_spread(self, X: FloatArray) -> None:
         _check_second_moment(X.T @ X / len(X))
 
-    def _degrees(self, embedding_dim: int) -> FloatArray:
-        n_linear = embedding_dim * self.has_linear
-        return np.repeat([1.0, 2.0], [n_linear, self.n_statistics(embedding_dim) - n_linear])
+    def _degrees(self, D: int) -> FloatArray:
+        return np.repeat([1.0, 2.0], [D * self.has_linear, D * (D + 1) // 2 - 1])
 
     def statistics(self, X: FloatArray) -> FloatArray:
         quadratic = _forms(X, X)
@@ -83,7 +84,7 @@ class HarmonicFamily(SphereFamily):
         return np.hstack([V, quadratic]) if self.has_linear else quadratic
 
     def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
-        linear, quadratic = self.split(theta, X.shape[1])
+        linear, quadratic = self.split(theta)
         psi: FloatArray = linear + 2.0 * (X @ quadratic)
         psi -= X * row_dots(X, psi)[:, None]
         return psi
@@ -121,58 +122,59 @@ class HarmonicFamily(SphereFamily):
             out[:, D * self.has_linear :] += (2.0 * c)[:, None] * _forms(u, u)
         return out
 
-    def split(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+    def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """θ as the vector l, shape (D,), and the traceless matrix S, shape (D, D)."""
-        m = embedding_dim * self.has_linear
-        linear = theta[:m] if m else np.zeros(embedding_dim)
-        return linear, np.tensordot(theta[m:], traceless_basis(embedding_dim), axes=1)
+        D = _n_coordinates(theta.size, self.has_linear)
+        m = D * self.has_linear
+        return theta[:m] if m else np.zeros(D), np.tensordot(theta[m:], traceless_basis(D), axes=1)
 
     def join(self, linear: FloatArray, quadratic: FloatArray) -> FloatArray:
         """θ, shape (p,), from l and a symmetric S, of which the traceless part counts."""
         coordinates = np.einsum("kij,ij->k", traceless_basis(len(quadratic)), quadratic)
         return np.concatenate([linear, coordinates]) if self.has_linear else coordinates
 
-    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
-        return self.mixture(theta, embedding_dim)[0].log_integral
+    def log_normaliser(self, theta: FloatArray) -> float:
+        return self.mixture(theta)[0].log_integral
 
-    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
-        return self._cumulants(theta, embedding_dim)[1:]
+    def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self._cumulants(theta)[1:]
 
-    def _cumulants(self, theta: FloatArray, embedding_dim: int) -> tuple[float, FloatArray, FloatArray]:
+    def _cumulants(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Log of the integral, its gradient (p,) and Hessian (p, p) in θ."""
-        mixture, axes = self.mixture(theta, embedding_dim)
+        mixture, axes = self.mixture(theta)
         mean, second, covariance = mixture.moments()
         # From (x, x_i x_j) along the principal axes to t: x = V x′ and xᵀEx = x′ᵀ(VᵀEV)x′.
-        D = embedding_dim
+        D = len(axes)
         i, j = _upper(D)
         turned = axes.T @ traceless_basis(D) @ axes
         to_forms = turned[:, i, j] * np.where(i == j, 1.0, 2.0)
-        L = np.zeros((self.n_statistics(D), D + i.size))
+        L = np.zeros((theta.size, D + i.size))
         m = D * self.has_linear
         L[:m, :D] = axes[:m]
         L[m:, D:] = to_forms
         return mixture.log_integral, L @ np.concatenate([mean, second[i, j]]), L @ covariance @ L.T
 
-    def mixture(self, theta: FloatArray, embedding_dim: int) -> tuple[SphereMixture, FloatArray]:
+    def mixture(self, theta: FloatArray) -> tuple[SphereMixture, FloatArray]:
         """The density as a mixture along the principal axes of S, which are the columns of the second, (D, D)."""
-        linear, quadratic = self.split(theta, embedding_dim)
+        linear, quadratic = self.split(theta)
         values, axes = np.linalg.eigh(quadratic)
         return sphere_mixture(values, axes.T @ linear), axes
 
-    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+    def maximise_likelihood(self, mean: FloatArray) -> FloatArray:
         """θ of the largest likelihood, by Newton's method on the sphere's exact integral."""
-        constraint, no_curvature = self.constraint(embedding_dim), np.zeros((mean.size, mean.size))
+        constraint, no_curvature = self.constraint, np.zeros((mean.size, mean.size))
 
         def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
             if constraint.only_turns:  # up to a constant
                 return -float(theta @ mean), -mean, no_curvature
-            log_integral, expected, covariance = self._cumulants(theta, embedding_dim)
+            log_integral, expected, covariance = self._cumulants(theta)
             return log_integral - float(theta @ mean), expected - mean, covariance
 
-        _check_second_moment(np.eye(embedding_dim) / embedding_dim + self.split(mean, embedding_dim)[1])
-        return maximum_over(constraint, objective, self._likelihood_starts(mean, embedding_dim))
+        quadratic = self.split(mean)[1]
+        _check_second_moment(np.eye(len(quadratic)) / len(quadratic) + quadratic)
+        return maximum_over(constraint, objective, self._likelihood_starts(mean))
 
-    def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
+    def _likelihood_starts(self, mean: FloatArray) -> list[FloatArray]:
         """Some θ near which to search, from the mean of t."""
         return [np.zeros(mean.size)]
 
@@ -183,23 +185,23 @@ class HarmonicFamily(SphereFamily):
         """Share of the proposals that the sampler keeps with these parameters, exactly."""
         theta = self.natural_parameters(**params)
         envelope = self._envelope(params)
-        return float(np.exp(self.log_normaliser(theta, envelope.embedding_dim) - envelope.log_integral))
+        return float(np.exp(self.log_normaliser(theta) - envelope.log_integral))
 
     def _envelope(self, params: dict[str, Any]) -> AngularEnvelope:
-        theta = self.natural_parameters(**params)
-        D = self._embedding_dim(theta)
-        return AngularEnvelope.over(*self.split(theta, D))
-
-    def _embedding_dim(self, theta: FloatArray) -> int:
-        """D from the number of statistics."""
-        D = 2
-        while self.n_statistics(D) < theta.size:
-            D += 1
-        return D
+        return AngularEnvelope.over(*self.split(self.natural_parameters(**params)))
 
     @abstractmethod
     def natural_parameters(self, **params: Any) -> FloatArray:
         """θ, shape (p,), from named parameters."""
+
+
+@lru_cache(maxsize=64)
+def _n_coordinates(p: int, has_linear: bool) -> int:
+    """D from the number of statistics."""
+    D = 2
+    while D * has_linear + D * (D + 1) // 2 - 1 < p:
+        D += 1
+    return D
 
 
 @lru_cache(maxsize=32)
@@ -306,7 +308,7 @@ def on_great_circle() -> EstimationError:
 
 def as_quadratic(values: Any, name: str = "quadratic") -> FloatArray:
     """A symmetric matrix, made traceless: the trace adds a constant to xᵀSx on a sphere."""
-    from tmsm.validation import as_float_array
+    from tmsm.foundation.validation import as_float_array
 
     matrix = as_float_array(values, name)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:

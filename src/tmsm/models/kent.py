@@ -8,8 +8,10 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray
-from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.foundation.arrays import ArrayLike, FloatArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.validation import as_float_array, check_concentration, check_flag, check_number, check_unit_vector
+from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.models.base import Model
 from tmsm.models.constraints import AffineSubspace, Constraint
@@ -18,8 +20,6 @@ from tmsm.models.harmonic import HarmonicFamily
 from tmsm.models.local import local_form
 from tmsm.models.orbits import OrbitPoint, RotationOrbit
 from tmsm.models.parameters import Field, Parameters
-from tmsm.validation import as_float_array, check_concentration, check_flag, check_number, check_unit_vector
-from tmsm.values import frozen_array
 
 __all__ = ["Kent"]
 
@@ -119,7 +119,8 @@ class Kent(HarmonicFamily):
     def centred(self, X: FloatArray) -> Model:
         return local_form(self, X)
 
-    def constraint(self, embedding_dim: int) -> Constraint:
+    @property
+    def constraint(self) -> Constraint:
         # Each shape is a row of coefficients of (κ, α₁, α₂) for the offset and for each free parameter.
         both = np.array([[0.0, 1.0, -1.0]]) if self.balanced else np.eye(3)[1:]
         offset, free = np.zeros(3), []
@@ -136,7 +137,7 @@ class Kent(HarmonicFamily):
             faces = [self._orbit(*face) for face in self._faces()]
         return self._orbit(offset, np.array(free).reshape(-1, 3), tuple(faces))
 
-    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+    def slice(self, name: str, value: Any) -> Constraint | None:
         if name == "mean_direction":
             return self._with_mean(np.asarray(value))
         if name not in ("concentration", "ovalness") or getattr(self, name) is not None or not self.balanced:
@@ -149,14 +150,14 @@ class Kent(HarmonicFamily):
         known = {"concentration": self.concentration, "ovalness": self.ovalness, name: value}
         if self.unimodal and None not in known.values() and not self._is_unimodal(*map(float, known.values())):
             return None
-        return Kent(**known, unimodal=self.unimodal).constraint(3)
+        return Kent(**known, unimodal=self.unimodal).constraint
 
     def _with_mean(self, mean: FloatArray) -> Constraint:
         """The θ of the family with this mean direction: κ, the ovalness and the turn of the oval are free."""
 
         def held(orbit: RotationOrbit) -> RotationOrbit:
             def frame(theta: FloatArray) -> FloatArray:
-                return _frame(mean, self.split(theta, 3)[1])
+                return _frame(mean, self.split(theta)[1])
 
             def frames(theta: FloatArray) -> list[FloatArray]:
                 own = frame(theta)
@@ -168,11 +169,11 @@ class Kent(HarmonicFamily):
                 planes=((1, 2),),
                 frame=frame,
                 frames=frames,
-                wanted=lambda theta: bool(self.split(theta, 3)[0] @ mean >= 0.0) and self._allows(theta),
+                wanted=lambda theta: bool(self.split(theta)[0] @ mean >= 0.0) and self._allows(theta),
                 faces=tuple(held(face) for face in orbit.faces if isinstance(face, RotationOrbit)),
             )
 
-        orbit = self.constraint(3)
+        orbit = self.constraint
         assert isinstance(orbit, RotationOrbit)
         orbit = held(orbit)
         if self.concentration is None and self.ovalness is None:  # the uniform density has every direction
@@ -227,7 +228,7 @@ class Kent(HarmonicFamily):
 
     def _frames(self, theta: FloatArray) -> list[FloatArray]:
         """The frame of θ's mean direction, and those whose mean direction is a principal axis of S."""
-        linear, quadratic = self.split(theta, 3)
+        linear, quadratic = self.split(theta)
         axes = np.linalg.eigh(quadratic)[1].T[[1, 0, 2]]
         along = [_frame(axis if axis @ linear >= 0.0 else -axis, quadratic) for axis in axes]
         return [self._own_frame(theta), *along]
@@ -245,7 +246,7 @@ class Kent(HarmonicFamily):
 
     def _shape(self, theta: FloatArray) -> tuple[float, float, float]:
         """κ, α₁ ≥ α₂ of a θ of the family."""
-        linear, quadratic = self.split(theta, 3)
+        linear, quadratic = self.split(theta)
         frame = self._own_frame(theta)
         along = (frame * (quadratic @ frame)).sum(axis=0)
         if self.balanced:
@@ -268,7 +269,7 @@ class Kent(HarmonicFamily):
             "separate modes. With unimodal=True the fit keeps to one."
         )
 
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
+    def parameters(self, theta: FloatArray) -> Parameters:
         if not np.linalg.norm(theta[:3]) > 0.0:
             raise EstimationError(
                 "The estimated concentration is zero, so there is no mean direction. For axial data use Bingham()."
@@ -284,8 +285,8 @@ class Kent(HarmonicFamily):
             ovalness=oval if self.ovalness is None else self.ovalness,
         )
 
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
-        constraint = self.constraint(3)
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
+        constraint = self.constraint
         assert isinstance(constraint, RotationOrbit)
         point: OrbitPoint = constraint.point(theta)
         shape = point.shape_jacobian()
@@ -339,9 +340,9 @@ class Kent(HarmonicFamily):
             )
         return frozen_array(pair)
 
-    def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
+    def _likelihood_starts(self, mean: FloatArray) -> list[FloatArray]:
         # At high concentration the variances along the axes are 1/(κ ∓ 2β).
-        start = start_from_resultant(mean, embedding_dim)
+        start = start_from_resultant(mean, 3)
         start[3:] = 0.5 * (start[:3] @ start[:3]) * mean[3:]
         return [start]
 

@@ -15,16 +15,17 @@ each other: as statistics they lose all digits in a region of some degrees, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray, IntArray, row_dots
-from tmsm.errors import EstimationError
+from tmsm.foundation.arrays import FloatArray, IntArray, row_dots
+from tmsm.foundation.errors import EstimationError
+from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold
-from tmsm.models.base import Model
+from tmsm.models.base import LinearModel
 from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
 from tmsm.models.harmonic import (
     HarmonicFamily,
@@ -36,8 +37,7 @@ from tmsm.models.harmonic import (
 )
 from tmsm.models.orbits import ovals_about
 from tmsm.models.parameters import Parameters
-from tmsm.newton import Point
-from tmsm.values import frozen_array
+from tmsm.numerics.newton import Point
 
 __all__ = ["Local", "LocalSet", "local_form"]
 
@@ -55,7 +55,7 @@ _RINGS = 6
 _FARTHEST = 1.0
 
 
-def local_form(model: HarmonicFamily, X: FloatArray) -> Model:
+def local_form(model: HarmonicFamily, X: FloatArray) -> LinearModel:
     """The family in the coordinates of rows like X (n, D), where these cover little of the sphere; else itself."""
     total = X.sum(axis=0)
     length = float(np.linalg.norm(total))
@@ -73,7 +73,7 @@ def local_form(model: HarmonicFamily, X: FloatArray) -> Model:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Local(Model):
+class Local(LinearModel):
     """The wrapped family with the statistics above.
 
     Attributes
@@ -126,7 +126,7 @@ class Local(Model):
         K[:, -1] += 1.0 / self.spread**2
         return K
 
-    def to_original(self, embedding_dim: int) -> FloatArray:
+    def to_original(self) -> FloatArray:
         return self._matrices[0]
 
     @cached_property
@@ -156,17 +156,26 @@ class Local(Model):
         local: FloatArray = self._matrices[1] @ theta
         return local
 
-    def whole_manifold(self, embedding_dim: int) -> Manifold:
-        return self.model.whole_manifold(embedding_dim)
+    @property
+    def is_bound(self) -> bool:
+        return self.model.is_bound
+
+    @property
+    def manifold(self) -> Manifold:
+        return self.model.manifold
 
     def check_manifold(self, manifold: Manifold) -> None:
         self.model.check_manifold(manifold)
 
+    def on(self, manifold: Manifold) -> Self:
+        return self if self.model.on(manifold) is self.model else replace(self, model=self.model.on(manifold))
+
     def check_spread(self, X: FloatArray) -> None:
         self.model.check_spread(X)
 
-    def n_statistics(self, embedding_dim: int) -> int:
-        return self.model.n_statistics(embedding_dim)
+    @property
+    def size(self) -> int:
+        return self.model.size
 
     def statistics(self, X: FloatArray) -> FloatArray:
         L = self._coordinates(X)
@@ -211,16 +220,17 @@ class Local(Model):
         psi += X * row_dots(slope, self._turning(L))[:, None]
         return psi
 
-    def constraint(self, embedding_dim: int) -> Constraint:
-        return self._seen_locally(self.model.constraint(embedding_dim))
+    @property
+    def constraint(self) -> Constraint:
+        return self._seen_locally(self.model.constraint)
 
-    def cautions(self, theta: FloatArray, covariance: FloatArray, embedding_dim: int) -> list[str]:
+    def cautions(self, theta: FloatArray, covariance: FloatArray) -> list[str]:
         """Which parameters of a family without a constraint a small region leaves open.
 
         There a density is its slope, its bend and little else: terms of third and fourth order stand for most of θ.
         A direction of θ counts as determined if its error is below the concentration that rows with this spread have.
         """
-        if not isinstance(self.model.constraint(embedding_dim), Unrestricted):
+        if not isinstance(self.model.constraint, Unrestricted):
             return []
         there = self._matrices[0]
         original = there @ covariance @ there.T
@@ -230,7 +240,7 @@ class Local(Model):
         determined = int(np.count_nonzero(sizes <= 1.0))
         if determined == theta.size:
             return []
-        jacobian = self.model.parameter_jacobian(there @ theta, embedding_dim)
+        jacobian = self.model.parameter_jacobian(there @ theta)
         errors = {name: float(np.sqrt(np.diag(J @ original @ J.T).max())) for name, J in jacobian.items()}
         open_ = [f"{name} (standard error up to {error:.2g})" for name, error in errors.items() if error > scale]
         return [
@@ -243,10 +253,10 @@ class Local(Model):
     @property
     def _smaller(self) -> str:
         """Families with fewer parameters, in words."""
-        flat = isinstance(self.model.constraint(self.centre.size), Unrestricted)
+        flat = isinstance(self.model.constraint, Unrestricted)
         return "Kent() or VonMisesFisher()" if flat and self.centre.size == 3 else "VonMisesFisher()"
 
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
+    def parameters(self, theta: FloatArray) -> Parameters:
         original = self._matrices[0] @ theta
         largest = float(np.abs(original).max())
         if not largest < _LARGEST:
@@ -256,10 +266,10 @@ class Local(Model):
                 f"and cancel each other. Use {self._smaller}, or project the rows to a plane and use "
                 "MultivariateNormal()."
             )
-        return self.model.parameters(original, embedding_dim)
+        return self.model.parameters(original)
 
-    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
-        constraint = self.model.slice(name, value, embedding_dim)
+    def slice(self, name: str, value: Any) -> Constraint | None:
+        constraint = self.model.slice(name, value)
         return None if constraint is None else self._seen_locally(constraint)
 
     def _seen_locally(self, constraint: Constraint) -> Constraint:
@@ -269,10 +279,10 @@ class Local(Model):
             return AffineSubspace(back @ constraint.offset, np.linalg.qr(back @ constraint.basis)[0])
         return constraint if isinstance(constraint, Unrestricted) else LocalSet(self, constraint)
 
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         there = self._matrices[0]
-        inner = self.model.parameter_jacobian(there @ theta, embedding_dim)
-        constraint = self.model.constraint(embedding_dim)
+        inner = self.model.parameter_jacobian(there @ theta)
+        constraint = self.model.constraint
         if isinstance(constraint, Unrestricted):
             return {name: jacobian @ there for name, jacobian in inner.items()}
         # Along the set, in its own coordinates: what leads away from it must not be multiplied by powers of 1/s.
@@ -285,16 +295,16 @@ class Local(Model):
     def natural_parameters(self, **params: Any) -> FloatArray:
         return self.from_original(self.model.natural_parameters(**params))
 
-    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
-        mixture, axes = self.model.mixture(self._matrices[0] @ theta, embedding_dim)
+    def log_normaliser(self, theta: FloatArray) -> float:
+        mixture, axes = self.model.mixture(self._matrices[0] @ theta)
         return mixture.log_integral_about(axes.T @ self.centre)
 
-    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+    def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._cumulants(theta)[1:]
 
     def _cumulants(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Log of the integral, its gradient (p,) and Hessian (p, p) in θ."""
-        mixture, axes = self.model.mixture(self._matrices[0] @ theta, self.centre.size)
+        mixture, axes = self.model.mixture(self._matrices[0] @ theta)
         # Moments of y = x − μ along the principal axes, and L = (to_local axes) y.
         centre = axes.T @ self.centre
         mean, second, covariance = mixture.moments(centre)
@@ -308,9 +318,9 @@ class Local(Model):
         expected = to_statistics @ np.concatenate([mean, second[i, j]])
         return mixture.log_integral_about(centre), expected, to_statistics @ covariance @ to_statistics.T
 
-    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+    def maximise_likelihood(self, mean: FloatArray) -> FloatArray:
         """θ of the largest likelihood, by Newton's method from the normal density with these moments."""
-        constraint = self.constraint(embedding_dim)
+        constraint = self.constraint
         D = self.centre.size
 
         def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:

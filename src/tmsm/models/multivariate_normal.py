@@ -5,22 +5,22 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray, weighted_gram
-from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.foundation.arrays import ArrayLike, FloatArray, weighted_gram
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.validation import as_float_array, check_flag, check_vector
+from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Euclidean, Manifold
-from tmsm.models.base import Model
+from tmsm.models.base import LinearModel
 from tmsm.models.constraints import AffineSubspace, Constraint, HalfLine, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.translated import Translated
-from tmsm.validation import as_float_array, check_flag, check_vector
-from tmsm.values import frozen_array
 
 __all__ = ["MultivariateNormal"]
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class MultivariateNormal(Model):
+class MultivariateNormal(LinearModel):
     """Multivariate normal family on R^d.
 
     With the precision Λ = Σ⁻¹: θ = (Λμ, Λ_ij for i ≤ j) and t = (x, −½x_i² or −x_i x_j).
@@ -58,10 +58,8 @@ class MultivariateNormal(Model):
         known = None if self.covariance is None else self.covariance.tolist()
         return "MultivariateNormal(isotropic=True)" if self.isotropic else f"MultivariateNormal(covariance={known!r})"
 
-    def whole_manifold(self, embedding_dim: int) -> Manifold:
-        manifold = Euclidean(embedding_dim)
-        self.check_manifold(manifold)
-        return manifold
+    def usual_manifold(self, n_columns: int) -> Manifold:
+        return Euclidean(n_columns)
 
     def check_manifold(self, manifold: Manifold) -> None:
         if not isinstance(manifold, Euclidean):
@@ -74,8 +72,9 @@ class MultivariateNormal(Model):
                 f"The known covariance is for {len(self.covariance)} coordinates, the region has {manifold.dim}."
             )
 
-    def n_statistics(self, embedding_dim: int) -> int:
-        return embedding_dim + embedding_dim * (embedding_dim + 1) // 2
+    @property
+    def size(self) -> int:
+        return _n_statistics(self.embedding_dim)
 
     def statistics(self, X: FloatArray) -> FloatArray:
         i, j = np.triu_indices(X.shape[1])
@@ -83,7 +82,7 @@ class MultivariateNormal(Model):
 
     def gradient(self, X: FloatArray) -> FloatArray:
         n, d = X.shape
-        out = np.zeros((n, self.n_statistics(d), d), order="F")
+        out = np.zeros((n, _n_statistics(d), d), order="F")
         for k in range(d):
             out[:, k, k] = 1.0
         for k, (i, j) in enumerate(zip(*np.triu_indices(d), strict=True), start=d):
@@ -120,36 +119,38 @@ class MultivariateNormal(Model):
         gram: FloatArray = np.einsum("aij,bij->ab", flat @ second, flat, optimize=True)
         return gram
 
-    def constraint(self, embedding_dim: int) -> Constraint:
-        p = self.n_statistics(embedding_dim)
+    @property
+    def constraint(self) -> Constraint:
+        p, d = self.size, self.embedding_dim
         if self.isotropic:
-            return AffineSubspace(np.zeros(p), _isotropic_basis(embedding_dim))
+            return AffineSubspace(np.zeros(p), _isotropic_basis(d))
         if self.covariance is None:
             return Unrestricted(p)
         offset = np.zeros(p)
-        offset[embedding_dim:] = _inverse(self.covariance)[np.triu_indices(embedding_dim)]
-        return AffineSubspace(offset, np.eye(p)[:, :embedding_dim])
+        offset[d:] = _inverse(self.covariance)[np.triu_indices(d)]
+        return AffineSubspace(offset, np.eye(p)[:, :d])
 
-    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+    def slice(self, name: str, value: Any) -> Constraint | None:
         if name != "mean":
             return None
         mean = np.asarray(value, dtype=np.float64)
         if self.covariance is not None:
-            return AffineSubspace(self.natural_parameters(mean=mean), np.zeros((self.n_statistics(mean.size), 0)))
+            return AffineSubspace(self.natural_parameters(mean=mean), np.zeros((_n_statistics(mean.size), 0)))
         # Given μ, θ = (Λμ, Λ) is linear in Λ.
-        columns = []
-        for i, j in zip(*np.triu_indices(embedding_dim), strict=True):
-            change = np.zeros((embedding_dim, embedding_dim))
+        columns, d = [], mean.size
+        for i, j in zip(*np.triu_indices(d), strict=True):
+            change = np.zeros((d, d))
             change[i, j] = change[j, i] = 1.0
-            columns.append(np.concatenate([change @ mean, change[np.triu_indices(embedding_dim)]]))
-        if self.isotropic or embedding_dim == 1:
-            ray = np.concatenate([mean, np.eye(embedding_dim)[np.triu_indices(embedding_dim)]])
+            columns.append(np.concatenate([change @ mean, change[np.triu_indices(d)]]))
+        if self.isotropic or d == 1:
+            ray = np.concatenate([mean, np.eye(d)[np.triu_indices(d)]])
             return HalfLine(np.zeros(ray.size), ray / np.linalg.norm(ray))
         # Λ is not kept positive definite: the set is a little too large where the rows show no curvature.
         return AffineSubspace(np.zeros(len(columns[0])), np.linalg.qr(np.array(columns).T)[0])
 
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
-        precision = _precision(theta, embedding_dim)
+    def parameters(self, theta: FloatArray) -> Parameters:
+        d = _n_coordinates(theta.size)
+        precision = _precision(theta, d)
         if not (np.diag(precision) > 0.0).all() or not (lowest := _lowest(precision)) > 0.0:
             lowest = float(np.linalg.eigvalsh(precision)[0])
             raise EstimationError(
@@ -158,12 +159,12 @@ class MultivariateNormal(Model):
                 "Use more rows, a known covariance, or another model."
             )
         covariance = _inverse(precision) if self.covariance is None else np.array(self.covariance)
-        return Parameters(mean=covariance @ theta[:embedding_dim], covariance=covariance)
+        return Parameters(mean=covariance @ theta[:d], covariance=covariance)
 
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
-        params = self.parameters(theta, embedding_dim)
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
+        params = self.parameters(theta)
         mean, covariance = params.mean, params.covariance
-        p, d = theta.size, embedding_dim
+        p, d = theta.size, mean.size
         mean_jacobian = np.zeros((d, p))
         covariance_jacobian = np.zeros((d * d, p))
         mean_jacobian[:, :d] = covariance
@@ -181,7 +182,7 @@ class MultivariateNormal(Model):
         precision = _inverse(sigma)
         return np.concatenate([precision @ mu, precision[np.triu_indices(mu.size)]])
 
-    def centred(self, X: FloatArray) -> Model:
+    def centred(self, X: FloatArray) -> LinearModel:
         extent = np.ptp(X, axis=0)
         if extent.min() > 0.0 and extent.max() > 1e7 * extent.min():
             raise InvalidInputError(
@@ -193,7 +194,7 @@ class MultivariateNormal(Model):
     def translation(self, origin: FloatArray) -> FloatArray:
         # Λ(μ − c) becomes Λμ by adding Λc; Λ stays.
         d = origin.size
-        matrix = np.eye(self.n_statistics(d))
+        matrix = np.eye(_n_statistics(d))
         for k, (i, j) in enumerate(zip(*np.triu_indices(d), strict=True), start=d):
             matrix[i, k] = origin[j]
             matrix[j, k] = origin[i]
@@ -202,8 +203,8 @@ class MultivariateNormal(Model):
     def translated(self, params: Parameters, by: FloatArray) -> Parameters:
         return Parameters(**{**params, "mean": np.asarray(params["mean"]) + by})
 
-    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
-        d = embedding_dim
+    def maximise_likelihood(self, mean: FloatArray) -> FloatArray:
+        d = _n_coordinates(mean.size)
         i, j = np.triu_indices(d)
         mu = mean[:d]
         if self.covariance is not None:
@@ -219,24 +220,24 @@ class MultivariateNormal(Model):
 
     def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
         # −½ ‖L⁻¹(x − μ)‖², Σ = LLᵀ: no digits are lost to coordinates far from 0.
-        params = self.parameters(theta, X.shape[1])
+        params = self.parameters(theta)
         scaled = np.linalg.solve(np.linalg.cholesky(params.covariance), (X - params.mean).T)
         kernel: FloatArray = -0.5 * (scaled**2).sum(axis=0)
         return kernel
 
-    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
-        covariance = self.parameters(theta, embedding_dim).covariance
-        return 0.5 * (embedding_dim * float(np.log(2.0 * np.pi)) + float(np.linalg.slogdet(covariance)[1]))
+    def log_normaliser(self, theta: FloatArray) -> float:
+        covariance = self.parameters(theta).covariance
+        return 0.5 * (len(covariance) * float(np.log(2.0 * np.pi)) + float(np.linalg.slogdet(covariance)[1]))
 
-    def extent(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
-        params = self.parameters(theta, embedding_dim)
+    def extent(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        params = self.parameters(theta)
         reach = 9.0 * np.sqrt(np.diag(params.covariance))
         return params.mean - reach, params.mean + reach
 
-    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
-        params = self.parameters(theta, embedding_dim)
+    def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        params = self.parameters(theta)
         mu, sigma = params.mean, params.covariance
-        d = embedding_dim
+        d = mu.size
         i, j = np.triu_indices(d)
         m = _multiplicity(i, j)
         out = np.empty((theta.size, theta.size))
@@ -272,6 +273,15 @@ class MultivariateNormal(Model):
         if self.isotropic and not np.allclose(sigma, sigma[0, 0] * np.eye(mu.size), rtol=1e-10, atol=0.0):
             raise InvalidInputError("covariance must be a multiple of the identity: the model has isotropic=True.")
         return mu, sigma
+
+
+def _n_statistics(d: int) -> int:
+    return d + d * (d + 1) // 2
+
+
+def _n_coordinates(p: int) -> int:
+    """The d with `_n_statistics(d)` = p."""
+    return int(np.sqrt(2.0 * p + 2.25) - 1.5 + 1e-9)
 
 
 def _isotropic_basis(d: int) -> FloatArray:

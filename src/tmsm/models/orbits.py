@@ -13,10 +13,10 @@ from typing import final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.foundation.arrays import FloatArray
 from tmsm.models.constraints import Constraint
 from tmsm.models.harmonic import rotation, rotation_generator, traceless_basis
-from tmsm.newton import Point
+from tmsm.numerics.newton import Point
 
 __all__ = ["OrbitPoint", "RotationOrbit", "ovals_about"]
 

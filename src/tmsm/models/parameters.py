@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tmsm.manifolds import Euclidean, Manifold, Sphere
+
 __all__ = ["Field", "Parameters"]
 
 
@@ -24,6 +26,15 @@ class Field:
     is_covariance: bool = False
     is_axis: bool = False
     is_centre: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name in words."""
+        return self.name.replace("_", " ")
+
+    def space(self, value: Any) -> Manifold:
+        """The manifold that a value of the parameter lives on: a sphere, or flat space."""
+        return Sphere(np.size(value) - 1) if self.kind == "direction" else Euclidean(max(np.size(value), 1))
 
 
 class Parameters(Mapping[str, Any]):

@@ -1,21 +1,19 @@
 """What the families on a sphere share: where they live."""
 
-from tmsm.errors import InvalidInputError
+from tmsm.foundation.errors import InvalidInputError
 from tmsm.manifolds import Manifold, Sphere
-from tmsm.models.base import Model
+from tmsm.models.base import LinearModel
 
 __all__ = ["SphereFamily"]
 
 
-class SphereFamily(Model):
+class SphereFamily(LinearModel):
     """A family on the sphere S^(D−1) in D coordinates, any D from two up."""
 
-    def whole_manifold(self, embedding_dim: int) -> Manifold:
-        if embedding_dim < 2:
+    def usual_manifold(self, n_columns: int) -> Manifold:
+        if n_columns < 2:
             raise InvalidInputError("Points of a sphere have at least two coordinates; X has one column.")
-        manifold = Sphere(embedding_dim - 1)
-        self.check_manifold(manifold)
-        return manifold
+        return Sphere(n_columns - 1)
 
     def check_manifold(self, manifold: Manifold) -> None:
         if not isinstance(manifold, Sphere):

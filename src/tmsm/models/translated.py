@@ -1,30 +1,30 @@
 """A flat family written about another origin, so that sums over far-away coordinates keep their digits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any, Self, final
 
 import numpy as np
 
-from tmsm.arrays import FloatArray
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold
-from tmsm.models.base import Model
+from tmsm.models.base import LinearModel
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
-from tmsm.values import frozen_array
 
 __all__ = ["Translated"]
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Translated(Model):
+class Translated(LinearModel):
     """The wrapped family with statistics t(x − origin).
 
     The densities are the same; θ is another.  `to_original` leads back.
     """
 
-    model: Model
+    model: LinearModel
     origin: FloatArray
 
     def __post_init__(self) -> None:
@@ -34,17 +34,26 @@ class Translated(Model):
     def fields(self) -> Any:  # type: ignore[override]
         return self.model.fields
 
-    def to_original(self, embedding_dim: int) -> FloatArray:
+    def to_original(self) -> FloatArray:
         return self.model.translation(self.origin)
 
-    def whole_manifold(self, embedding_dim: int) -> Manifold:
-        return self.model.whole_manifold(embedding_dim)
+    @property
+    def is_bound(self) -> bool:
+        return self.model.is_bound
+
+    @property
+    def manifold(self) -> Manifold:
+        return self.model.manifold
 
     def check_manifold(self, manifold: Manifold) -> None:
         self.model.check_manifold(manifold)
 
-    def n_statistics(self, embedding_dim: int) -> int:
-        return self.model.n_statistics(embedding_dim)
+    def on(self, manifold: Manifold) -> Self:
+        return self if self.model.on(manifold) is self.model else replace(self, model=self.model.on(manifold))
+
+    @property
+    def size(self) -> int:
+        return self.model.size
 
     def statistics(self, X: FloatArray) -> FloatArray:
         return self.model.statistics(X - self.origin)
@@ -75,38 +84,39 @@ class Translated(Model):
     ) -> FloatArray:
         return self.model.weighted_hessian(X - self.origin, isotropic, directions)
 
-    def constraint(self, embedding_dim: int) -> Constraint:
-        return self.model.constraint(embedding_dim)
+    @property
+    def constraint(self) -> Constraint:
+        return self.model.constraint
 
-    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+    def slice(self, name: str, value: Any) -> Constraint | None:
         if name == "mean":
             value = np.asarray(value, dtype=np.float64) - self.origin
-        return self.model.slice(name, value, embedding_dim)
+        return self.model.slice(name, value)
 
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
-        return self.model.translated(self.model.parameters(theta, embedding_dim), self.origin)
+    def parameters(self, theta: FloatArray) -> Parameters:
+        return self.model.translated(self.model.parameters(theta), self.origin)
 
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
-        return self.model.parameter_jacobian(theta, embedding_dim)
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
+        return self.model.parameter_jacobian(theta)
 
     def natural_parameters(self, **params: Any) -> FloatArray:
         return self.model.natural_parameters(**self.model.translated(Parameters(**params), -self.origin))
 
-    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
-        return self.model.maximise_likelihood(mean, embedding_dim)
+    def maximise_likelihood(self, mean: FloatArray) -> FloatArray:
+        return self.model.maximise_likelihood(mean)
 
     def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
         return self.model.log_kernel(X - self.origin, theta)
 
-    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
-        return self.model.log_normaliser(theta, embedding_dim)
+    def log_normaliser(self, theta: FloatArray) -> float:
+        return self.model.log_normaliser(theta)
 
-    def extent(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
-        low, high = self.model.extent(theta, embedding_dim)
+    def extent(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        low, high = self.model.extent(theta)
         return low + self.origin, high + self.origin
 
-    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
-        return self.model.expectation(theta, embedding_dim)
+    def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.model.expectation(theta)
 
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
         return self.model.draw(n, rng, **params)

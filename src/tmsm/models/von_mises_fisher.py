@@ -7,13 +7,13 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray, row_dots, weighted_gram
-from tmsm.contour import sphere_mixture
-from tmsm.errors import EstimationError
+from tmsm.foundation.arrays import ArrayLike, FloatArray, row_dots, weighted_gram
+from tmsm.foundation.errors import EstimationError
+from tmsm.foundation.validation import check_concentration, check_unit_vector
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, HalfLine, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.spherical import SphereFamily
-from tmsm.validation import check_concentration, check_unit_vector
+from tmsm.numerics.sphere_integral import sphere_mixture
 
 __all__ = ["VonMisesFisher", "concentration_from_resultant", "log_sphere_integral", "mean_resultant"]
 
@@ -48,8 +48,9 @@ class VonMisesFisher(SphereFamily):
         if self.concentration is not None:
             object.__setattr__(self, "concentration", check_concentration(self.concentration))
 
-    def n_statistics(self, embedding_dim: int) -> int:
-        return embedding_dim
+    @property
+    def size(self) -> int:
+        return self.embedding_dim
 
     def statistics(self, X: FloatArray) -> FloatArray:
         return X
@@ -88,23 +89,24 @@ class VonMisesFisher(SphereFamily):
         hessian: FloatArray = X * total[:, None]
         return hessian
 
-    def constraint(self, embedding_dim: int) -> Constraint:
+    @property
+    def constraint(self) -> Constraint:
         if self.concentration is None:
-            return Unrestricted(embedding_dim)
-        return FixedNorm(self.concentration, embedding_dim)
+            return Unrestricted(self.size)
+        return FixedNorm(self.concentration, self.size)
 
-    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+    def slice(self, name: str, value: Any) -> Constraint | None:
         if name == "concentration":
             if self.concentration is not None:
                 return None
             if value == 0.0:
-                return AffineSubspace(np.zeros(embedding_dim), np.zeros((embedding_dim, 0)))
-            return FixedNorm(float(value), embedding_dim)
+                return AffineSubspace(np.zeros(self.size), np.zeros((self.size, 0)))
+            return FixedNorm(float(value), self.size)
         if self.concentration is None:
-            return HalfLine(np.zeros(embedding_dim), np.asarray(value))
-        return AffineSubspace(self.concentration * np.asarray(value), np.zeros((embedding_dim, 0)))
+            return HalfLine(np.zeros(self.size), np.asarray(value))
+        return AffineSubspace(self.concentration * np.asarray(value), np.zeros((self.size, 0)))
 
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
+    def parameters(self, theta: FloatArray) -> Parameters:
         kappa = float(np.linalg.norm(theta))
         if kappa == 0.0:
             raise EstimationError(
@@ -114,7 +116,7 @@ class VonMisesFisher(SphereFamily):
         known = self.concentration
         return Parameters(mean_direction=theta / kappa, concentration=kappa if known is None else known)
 
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         kappa = float(np.linalg.norm(theta))
         mu = theta / kappa
         return {
@@ -128,13 +130,13 @@ class VonMisesFisher(SphereFamily):
         mu = check_unit_vector(mean_direction, "mean_direction")
         return self._kappa(concentration) * mu
 
-    def maximise_likelihood(self, mean: FloatArray, embedding_dim: int) -> FloatArray:
+    def maximise_likelihood(self, mean: FloatArray) -> FloatArray:
         resultant = float(np.linalg.norm(mean))
         if resultant < 1e-12:
             raise EstimationError("The mean of the rows is zero, so there is no mean direction.")
         if self.concentration is not None:
             return mean / resultant * self.concentration
-        return mean / resultant * concentration_from_resultant(resultant, embedding_dim)
+        return mean / resultant * concentration_from_resultant(resultant, mean.size)
 
     def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
         # κ (μ·x − 1) = −κ ‖x − μ‖²/2, which keeps its digits at high concentration.
@@ -144,13 +146,13 @@ class VonMisesFisher(SphereFamily):
         away = X - theta / kappa
         return -0.5 * kappa * row_dots(away, away)
 
-    def log_normaliser(self, theta: FloatArray, embedding_dim: int) -> float:
-        return log_sphere_integral(float(np.linalg.norm(theta)), embedding_dim)
+    def log_normaliser(self, theta: FloatArray) -> float:
+        return log_sphere_integral(float(np.linalg.norm(theta)), theta.size)
 
-    def expectation(self, theta: FloatArray, embedding_dim: int) -> tuple[FloatArray, FloatArray]:
+    def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         kappa = float(np.linalg.norm(theta))
         mu = theta / kappa if kappa > 0.0 else np.eye(theta.size)[0]
-        ratio, slope = mean_resultant(kappa, embedding_dim)
+        ratio, slope = mean_resultant(kappa, theta.size)
         across = ratio / kappa if kappa > 0.0 else slope
         # Var(μ·x) = A'(κ) along the mean, A(κ)/κ across it.
         return ratio * mu, across * np.eye(mu.size) + (slope - across) * np.outer(mu, mu)
@@ -178,7 +180,7 @@ class VonMisesFisher(SphereFamily):
         return check_concentration(self._known_or("concentration", concentration), at_least=0.0)
 
 
-def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
+def mean_resultant(kappa: float, D: int) -> tuple[float, float]:
     """A(κ) = I_{D/2}(κ) / I_{D/2−1}(κ), the length of a von Mises–Fisher mean, and A'(κ).
 
     By the backward recurrence r_v = 1 / (2(v+1)/κ + r_{v+1}) of the ratios r_v = I_{v+1}/I_v, which
@@ -186,11 +188,11 @@ def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
     dimension.  A to a few units in the last place, A' to eight digits at κ = 1e6.
     """
     if kappa < 1e-8:  # A = κ/D to the last digit
-        return kappa / embedding_dim, 1.0 / embedding_dim
+        return kappa / D, 1.0 / D
     # The product of the contractions r² falls below 1e-11 after 5 sqrt(κ) steps, and the start,
     # one of Amos' bounds, is already within O(1/κ²).
     steps = 20 + int(5.0 * math.sqrt(kappa))
-    v = 0.5 * embedding_dim - 1.0 + steps
+    v = 0.5 * D - 1.0 + steps
     root = math.hypot(v + 1.5, kappa)
     ratio = kappa / (v + 0.5 + root)
     slope = (v + 0.5 + (v + 1.5) ** 2 / root) / (v + 0.5 + root) ** 2
@@ -202,25 +204,24 @@ def mean_resultant(kappa: float, embedding_dim: int) -> tuple[float, float]:
     return ratio, slope
 
 
-def log_sphere_integral(kappa: float, embedding_dim: int) -> float:
+def log_sphere_integral(kappa: float, D: int) -> float:
     """Log ∫ exp(κ (μ·x − 1)) over S^(D−1) = (D/2) log 2π − v log κ + log(e^{−κ} I_v(κ)), v = D/2 − 1."""
     from scipy.special import ive
 
-    v = 0.5 * embedding_dim - 1.0
+    v = 0.5 * D - 1.0
     if kappa > 1e8 * max(v, 1.0) ** 2:  # e^{−κ} I_v(κ) = (2πκ)^{−½} (1 − (4v² − 1)/8κ + …)
         scaled = (1.0 - (4.0 * v * v - 1.0) / (8.0 * kappa)) / math.sqrt(2.0 * math.pi * kappa)
     else:
         scaled = float(ive(v, kappa))
     if kappa < 1.0 or scaled < 1e-250:  # cancelling logarithms, or underflow in high dimension
-        return sphere_mixture(np.zeros(embedding_dim), kappa * np.eye(embedding_dim)[0]).log_integral - kappa
-    return 0.5 * embedding_dim * math.log(2.0 * math.pi) - v * math.log(kappa) + math.log(scaled)
+        return sphere_mixture(np.zeros(D), kappa * np.eye(D)[0]).log_integral - kappa
+    return 0.5 * D * math.log(2.0 * math.pi) - v * math.log(kappa) + math.log(scaled)
 
 
-def concentration_from_resultant(resultant: float, embedding_dim: int) -> float:
+def concentration_from_resultant(resultant: float, D: int) -> float:
     """κ with A(κ) = resultant, to a residual of 1e-12 or rounding, for κ up to about 1e7."""
     if not resultant < 1.0 - 1e-15:
         raise EstimationError("All rows are identical (their mean has length one), so the concentration is infinite.")
-    D = embedding_dim
     # Banerjee et al. 2005: within a few per cent everywhere.
     kappa = resultant * (D - resultant**2) / (1.0 - resultant**2)
     if kappa > 1e9:

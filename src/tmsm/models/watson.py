@@ -7,13 +7,13 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.arrays import ArrayLike, FloatArray
-from tmsm.errors import EstimationError, InvalidInputError
+from tmsm.foundation.arrays import ArrayLike, FloatArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.validation import check_number, check_unit_vector
 from tmsm.models.constraints import AffineSubspace, Constraint
 from tmsm.models.harmonic import HarmonicFamily
 from tmsm.models.orbits import OrbitPoint, RotationOrbit
 from tmsm.models.parameters import Field, Parameters
-from tmsm.validation import check_number, check_unit_vector
 
 __all__ = ["Watson"]
 
@@ -54,17 +54,19 @@ class Watson(HarmonicFamily):
                 raise InvalidInputError("concentration must not be zero: the density would have no axis.")
             object.__setattr__(self, "concentration", kappa)
 
-    def constraint(self, embedding_dim: int) -> Constraint:
-        shape = self._shape(np.eye(embedding_dim)[0])
+    @property
+    def constraint(self) -> Constraint:
+        D = self.embedding_dim
+        shape = self._shape(np.eye(D)[0])
         known = self.concentration
         return RotationOrbit(
-            embedding_dim=embedding_dim,
+            embedding_dim=D,
             offset=shape * (known or 0.0),
             basis=shape[:, None] if known is None else np.zeros((shape.size, 0)),
-            planes=tuple((0, j) for j in range(1, embedding_dim)),
+            planes=tuple((0, j) for j in range(1, D)),
             linear=False,
-            frame=lambda theta: self._frames(theta, embedding_dim)[0],
-            frames=lambda theta: self._frames(theta, embedding_dim),
+            frame=lambda theta: self._frames(theta)[0],
+            frames=self._frames,
             wanted=lambda theta: True,
             words=lambda theta, on_face: "The best minimum found, over all axes.",
         )
@@ -72,33 +74,33 @@ class Watson(HarmonicFamily):
     def _shape(self, axis: FloatArray) -> FloatArray:
         return self.join(np.zeros(0), np.outer(axis, axis))
 
-    def _frames(self, theta: FloatArray, embedding_dim: int) -> list[FloatArray]:
+    def _frames(self, theta: FloatArray) -> list[FloatArray]:
         """Frames that start with a principal axis of S, the most outstanding one first."""
-        values, axes = np.linalg.eigh(self.split(theta, embedding_dim)[1])
+        values, axes = np.linalg.eigh(self.split(theta)[1])
         order = np.argsort(-np.abs(values) - 1e-12 * values, kind="stable")
         return [_frame(axes[:, k]) for k in order]
 
-    def slice(self, name: str, value: Any, embedding_dim: int) -> Constraint | None:
+    def slice(self, name: str, value: Any) -> Constraint | None:
         if name == "concentration":
-            return Watson(float(value)).constraint(embedding_dim) if self.concentration is None and value else None
+            return Watson(float(value)).on(self.manifold).constraint if self.concentration is None and value else None
         shape = self._shape(np.asarray(value))
         if self.concentration is not None:
             return AffineSubspace(self.concentration * shape, np.zeros((shape.size, 0)))
         return AffineSubspace(np.zeros(shape.size), (shape / np.linalg.norm(shape))[:, None])
 
-    def parameters(self, theta: FloatArray, embedding_dim: int) -> Parameters:
-        quadratic = self.split(theta, embedding_dim)[1]
-        axis = self._frames(theta, embedding_dim)[0][:, 0]
+    def parameters(self, theta: FloatArray) -> Parameters:
+        quadratic = self.split(theta)[1]
+        axis = self._frames(theta)[0][:, 0]
         # S = κ (aaᵀ − I/D): its value along a is κ (1 − 1/D).
-        kappa = float(axis @ quadratic @ axis) / (1.0 - 1.0 / embedding_dim)
+        kappa = float(axis @ quadratic @ axis) / (1.0 - 1.0 / len(axis))
         if kappa == 0.0:
             raise EstimationError(
                 "The estimated concentration is zero, so there is no axis: the data look uniform to this model."
             )
         return Parameters(axis=axis, concentration=kappa if self.concentration is None else self.concentration)
 
-    def parameter_jacobian(self, theta: FloatArray, embedding_dim: int) -> dict[str, FloatArray]:
-        constraint = self.constraint(embedding_dim)
+    def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
+        constraint = self.constraint
         assert isinstance(constraint, RotationOrbit)
         point: OrbitPoint = constraint.point(theta)
         free = self.concentration is None
@@ -114,12 +116,12 @@ class Watson(HarmonicFamily):
         kappa = check_number(self._known_or("concentration", concentration), "concentration", above=-1e10, below=1e10)
         return kappa * self._shape(vector)
 
-    def _likelihood_starts(self, mean: FloatArray, embedding_dim: int) -> list[FloatArray]:
+    def _likelihood_starts(self, mean: FloatArray) -> list[FloatArray]:
         # The axis is a principal axis of the rows; κ from its second moment r (Sra and Karp 2013).
-        half = 0.5 * embedding_dim
-        values, axes = np.linalg.eigh(self.split(mean, embedding_dim)[1])
+        values, axes = np.linalg.eigh(self.split(mean)[1])
+        half = 0.5 * len(values)
         starts = []
-        for r, axis in zip(values + 1.0 / embedding_dim, axes.T, strict=True):
+        for r, axis in zip(values + 1.0 / len(values), axes.T, strict=True):
             kappa = (half * r - 0.5) / (r * (1.0 - r)) * (1.0 + (1.0 - r) / (half - 0.5))
             starts.append(kappa * self._shape(axis))
         return starts

@@ -1,13 +1,17 @@
 """Regions: the part of a manifold in which data were observed."""
 
-from tmsm.regions.base import AxisAligned, AxisFrame, BorderView, Region, SmoothBorder
-from tmsm.regions.combinations import Complement, Everywhere, Intersection, Union
-from tmsm.regions.flat import Ball, Box, HalfSpace, Polygon
-from tmsm.regions.healpix import HealpixMask
+from tmsm.regions.ball import Ball
+from tmsm.regions.border_points import BorderPoints
+from tmsm.regions.border_view import BorderView
+from tmsm.regions.borders import AxisAligned, AxisFrame, SmoothBorder
+from tmsm.regions.box import Box
+from tmsm.regions.cap import Cap, Hemisphere
+from tmsm.regions.half_space import HalfSpace
+from tmsm.regions.healpix_mask import HealpixMask
 from tmsm.regions.lonlat_box import LonLatBox
-from tmsm.regions.points import BorderPoints
-from tmsm.regions.polygons import SphericalPolygon
-from tmsm.regions.spherical import Cap, Hemisphere
+from tmsm.regions.polygon.planar import Polygon
+from tmsm.regions.polygon.spherical import SphericalPolygon
+from tmsm.regions.region import Complement, Everywhere, Intersection, Region, Union
 
 __all__ = [
     "AxisAligned",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tmsm.arrays import BoolArray, FloatArray, row_norms
+from tmsm.foundation.arrays import BoolArray, FloatArray, row_norms
 
 __all__ = ["Landmarks", "pieces", "ring_landmarks"]
 

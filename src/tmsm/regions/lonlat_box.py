@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from tmsm.arrays import BoolArray, FloatArray, IntArray, row_norms, safe_divide, safe_inverse
-from tmsm.coordinates import lonlat_to_xyz
-from tmsm.errors import InvalidInputError
+from tmsm.foundation.arrays import BoolArray, FloatArray, IntArray, row_norms, safe_divide, safe_inverse
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import check_number
 from tmsm.manifolds import Manifold, Sphere
-from tmsm.regions.base import AxisAligned, AxisFrame, Region, SmoothBorder
+from tmsm.manifolds.coordinates import lonlat_to_xyz
+from tmsm.regions.borders import AxisAligned, AxisFrame, SmoothBorder
 from tmsm.regions.landmarks import Landmarks, pieces
+from tmsm.regions.region import Region
 from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
-from tmsm.validation import check_number
 
 if TYPE_CHECKING:
-    from tmsm.regions.polygons import SphericalPolygon
+    from tmsm.regions.polygon.spherical import SphericalPolygon
 
 __all__ = ["LonLatBox"]
 
@@ -103,6 +104,10 @@ class LonLatBox(Region):
     @property
     def manifold(self) -> Manifold:
         return Sphere(2)
+
+    @property
+    def why_no_axes(self) -> str:
+        return "and round the pole inside this box north and east have no direction"
 
     def __repr__(self) -> str:
         rounded = "" if self.rounded is None else f", rounded={self.rounded!r}"
@@ -273,7 +278,7 @@ class LonLatBox(Region):
     @cached_property
     def _outline(self) -> SphericalPolygon:
         """The same box with its parallels cut into arcs to 1e-9 radians: for the projected distance."""
-        from tmsm.regions.polygons import SphericalPolygon
+        from tmsm.regions.polygon.spherical import SphericalPolygon
 
         west, east = self._edges.west, self._edges.west + self.width
         lat_s, lat_n = self._edges.south, self._edges.north

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tmsm.arrays import BoolArray, FloatArray
-from tmsm.coordinates import xyz_to_lonlat
-from tmsm.errors import InvalidInputError
-from tmsm.manifolds import Euclidean, Manifold, Sphere
-from tmsm.regions.base import AxisAligned, Region
+from tmsm.foundation.arrays import BoolArray, FloatArray
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.manifolds import Manifold
+from tmsm.regions.region import Region
 
 __all__ = ["Grid", "check_steps", "find_grid", "is_rounding", "slope_of_nearer", "whole_cells", "zero_on_border"]
 
@@ -26,8 +25,6 @@ _LEAST_STEP = 1e3
 _ON_GRID = 0.02
 # So many rows show a grid; of more than that some are looked at.
 _FEWEST, _ENOUGH = 20, 4096
-# Next to a pole a longitude in degrees loses its digits.
-_NEAR_POLE = 0.9998
 
 
 def is_rounding(d: FloatArray, scale: FloatArray | float = 1.0) -> BoolArray:
@@ -74,29 +71,23 @@ def whole_cells(lower: FloatArray, upper: FloatArray, step: FloatArray) -> tuple
 
 @dataclass(frozen=True)
 class Grid:
-    """The steps of which the coordinates of rows are multiples; zero where a coordinate was not rounded.
+    """The steps of which the written coordinates of rows are multiples; zero where a coordinate was not rounded."""
 
-    On S² the coordinates are longitude and latitude in degrees.
-    """
-
-    manifold: Manifold
     steps: FloatArray
+    names: tuple[str, ...]
+    unit: str
+    length: float
 
     @property
     def largest_step(self) -> float:
-        """In the units of the distance: radians on a sphere."""
-        return float(np.radians(self.steps.max()) if self.on_sphere else self.steps.max())
-
-    @property
-    def on_sphere(self) -> bool:
-        """Whether the steps are degrees of longitude and latitude."""
-        return isinstance(self.manifold, Sphere)
+        """In the units of the geodesic distance."""
+        return float(self.length * self.steps.max())
 
     def describe(self) -> str:
         """Say which coordinates are multiples of what."""
-        unit = "°" if self.on_sphere else ""
-        names = ["longitudes", "latitudes"] if self.on_sphere else [f"column {j}" for j in range(self.steps.size)]
-        found = [(name, f"{step:.6g}{unit}") for name, step in zip(names, self.steps, strict=True) if step > 0.0]
+        found = [
+            (name, f"{step:.6g}{self.unit}") for name, step in zip(self.names, self.steps, strict=True) if step > 0.0
+        ]
         if len(found) == self.steps.size and len({step for _, step in found}) == 1:
             return f"The coordinates are multiples of {found[0][1]}"
         return f"The rows are rounded ({', '.join(f'{name}: multiples of {step}' for name, step in found)})"
@@ -105,28 +96,24 @@ class Grid:
         """Say what to do about a border on which rows were rounded."""
         rounded = region.rounded_to(self.steps)
         if rounded is None:
-            half = f"{0.5 * self.steps.max():.6g}{'°' if self.on_sphere else ''}"
+            half = f"{0.5 * self.steps.max():.6g}{self.unit}"
             return f"Take the border half a step ({half}) further in, and leave rows beyond it out with outside='drop'."
-        if isinstance(rounded, AxisAligned) or rounded.axes is not None or rounded.smooth_border is not None:
+        if rounded.shows_steps:
             return f"Use {rounded!r}."
         steps = self.steps.tolist()
         return f"Give the boxes in it rounded={steps[0] if len(set(steps)) == 1 else steps!r}."
 
 
 def find_grid(manifold: Manifold, X: FloatArray) -> Grid | None:
-    """The grid to which rows (n, D) were rounded, or None; on spheres only S² is looked at, in degrees."""
+    """The grid to which rows (n, D) were rounded in the coordinates that they are written in, or None."""
     some = X[:: -(-len(X) // _ENOUGH)] if len(X) else X
     if len(some) < _FEWEST:
         return None
-    if manifold == Sphere(2):
-        lon, lat = xyz_to_lonlat(np.ascontiguousarray(some))
-        columns = [lon[np.abs(some[:, 2]) < _NEAR_POLE], lat]
-    elif isinstance(manifold, Euclidean):
-        columns = list(some.T)
-    else:
+    written = manifold.written_coordinates(some)
+    if written is None:
         return None
-    steps = np.array([_step(column) for column in columns])
-    return Grid(manifold, steps) if steps.any() else None
+    steps = np.array([_step(column) for column in written.columns])
+    return Grid(steps, written.names, written.unit, written.length) if steps.any() else None
 
 
 def _step(values: FloatArray) -> float:

@@ -1,0 +1,1 @@
+"""Where rows come from: sources, blocks, groups, readers of files."""

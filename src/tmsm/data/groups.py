@@ -1,0 +1,102 @@
+"""Rows that come in groups, dependent within and independent between them: fixes of a storm, visits of a patient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.validation import find_missing
+
+__all__ = ["GroupSums", "Groups", "require_groups"]
+
+
+@final
+@dataclass(frozen=True)
+class Groups:
+    """Which group each row of a table belongs to.
+
+    Attributes
+    ----------
+    codes
+        Numbers from 0 on, shape (n,).
+    count
+        Number of groups.
+    """
+
+    codes: IntArray
+    count: int
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @staticmethod
+    def of(labels: Any, n: int) -> Groups:
+        """From one label a row: numbers, text, dates."""
+        missing = find_missing(labels)
+        if missing.shape != (n,):
+            raise InvalidInputError(
+                f"groups must have one label for each of the {n} rows of X; got shape {missing.shape}."
+            )
+        if missing.any():
+            raise InvalidInputError(
+                f"groups has {int(missing.sum())} of {n} labels missing (first: row {int(np.argmax(missing))}). "
+                "Give every row a label of its own where it stands alone."
+            )
+        array = np.asarray(labels)
+        try:
+            names, codes = np.unique(array, return_inverse=True)
+        except TypeError:
+            names, codes = np.unique(array.astype(str), return_inverse=True)
+        return Groups(codes, len(names))
+
+    def compact(self) -> Groups:
+        """The same, numbered anew, without groups that have no row."""
+        numbers, codes = np.unique(self.codes, return_inverse=True)
+        return Groups(codes, len(numbers))
+
+    def same_as(self, other: Groups) -> bool:
+        """Whether both put the same rows together, whatever the groups are called."""
+        if len(self.codes) != len(other.codes) or self.count != other.count:
+            return False
+        # As many pairs of numbers as there are groups: each group of one is a group of the other.
+        return len(np.unique(self.codes * other.count + other.codes)) == self.count
+
+    def effective_number(self, weight: FloatArray | None = None) -> float:
+        """(ΣW)²/ΣW² with W the sum of the weights, or the number of rows, of each group."""
+        totals = np.bincount(self.codes, weight, self.count)
+        squares = float(totals @ totals)
+        return float(totals.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+    def resample(self, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Rows of as many groups as there are, drawn with replacement, and which draw each belongs to."""
+        order = np.argsort(self.codes, kind="stable")
+        starts = np.searchsorted(self.codes[order], np.arange(self.count + 1))
+        drawn = rng.integers(self.count, size=self.count)
+        rows = np.concatenate([order[starts[g] : starts[g + 1]] for g in drawn])
+        return rows, np.repeat(np.arange(self.count), np.diff(starts)[drawn])
+
+
+@final
+class GroupSums:
+    """Sums of the rows' numbers by group, filled block by block; ``totals`` has the shape (count, m)."""
+
+    def __init__(self, count: int, m: int) -> None:
+        self.totals: FloatArray = np.zeros((count, m))
+
+    def add(self, codes: IntArray, values: FloatArray) -> None:
+        """Add rows with these group numbers (n,) and values (n, m)."""
+        here, place = np.unique(codes, return_inverse=True)
+        columns = [np.bincount(place, column, len(here)) for column in values.T]
+        self.totals[here] += np.stack(columns, axis=1)
+
+
+def require_groups(count: int) -> None:
+    """Raise where there is nothing to compare."""
+    if count < 2:
+        raise EstimationError(
+            "All rows belong to one group, and what differs between groups cannot be seen: give finer groups, or none."
+        )

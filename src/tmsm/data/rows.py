@@ -1,0 +1,353 @@
+"""The rows of a source that lie inside a region, block by block: checked, filtered, with their border."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from tmsm.data.groups import Groups, GroupSums
+from tmsm.data.sources import ArraySource, RawBlock, Source
+from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.progress import with_progress
+from tmsm.foundation.validation import check_option, check_sample_weight
+from tmsm.regions import BorderView, Region
+from tmsm.regions.rounding import find_grid
+
+__all__ = ["BORDER_TOLERANCE", "Block", "Rows", "Sample"]
+
+# Coordinates in a block: few enough to stay in the cache, enough to pay for the hundred or so array
+# operations on it.  Threads of our own were tried and lost: operations this short spend the gain on
+# waiting for the interpreter.
+_BLOCK_NUMBERS = 3 * 30_000
+# Scales such as the median come from at most this many rows, spread evenly over the table.
+_SAMPLE_ROWS = 2**16
+# Blocks with distances that are costly are kept for the next pass as long as they have no more numbers: 64 MB.
+_KEPT_NUMBERS = 2**23
+# Rows closer to the border than this share of the data's extent carry no weight worth the name.
+BORDER_TOLERANCE = 1e-9
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows inside the region: border, weights, the largest distance to it, and the numbers of their groups."""
+
+    view: BorderView
+    sample_weight: FloatArray | None
+    farthest: float
+    groups: IntArray | None = None
+
+    @property
+    def X(self) -> FloatArray:
+        """Points, shape (n, D), column-major."""
+        return self.view.X
+
+    def weights(self) -> FloatArray:
+        """The sample weights, ones where there are none, shape (n,)."""
+        return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
+
+    def known_terms(self, equations: Any) -> Any:
+        """What these rows contribute to equations, if it was computed before; else None."""
+        return None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows inside the region that count, spread evenly over a table, with their border, weights and groups."""
+
+    view: BorderView
+    weight: FloatArray | None
+    groups: Groups | None
+
+    @property
+    def X(self) -> FloatArray:
+        """Points, shape (m, D)."""
+        return self.view.X
+
+    def __len__(self) -> int:
+        return len(self.view.X)
+
+
+class Rows:
+    """The rows of a source inside a region; `map` goes over them in blocks.
+
+    Each block is checked once, and its distances to the border are computed once, where they are costly and there is room
+    for them.  ``n_outside`` counts the rows that the last complete run dropped.  ``on_border``, shape (k, D), are those
+    of a table that lay exactly on the border when these rows were `kept` of it.
+    """
+
+    def __init__(self, source: Source, region: Region, outside: str = "raise") -> None:
+        self.source = source
+        self.region = region
+        self.outside = check_option(outside, ["raise", "drop"], "outside")
+        self.n_outside = 0
+        self.on_border: FloatArray = np.empty((0, source.n_columns))
+        self._touching = self.on_border
+        self._moved = self._settled = False
+        self._sample: Sample | None = None
+        # The border as all rows see it, where all are known to lie inside; else blocks by their first row.
+        self._known: BorderView | None = None
+        self._kept_blocks: dict[int, tuple[Block | None, int]] = {}
+        self._kept_numbers = 0
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        region: Region,
+        sample_weight: ArrayLike | None = None,
+        outside: str = "raise",
+        groups: Groups | None = None,
+    ) -> Rows:
+        """Of a table in memory, (n, D), with weights (n,) and groups."""
+        table = region.manifold.as_rows(X)
+        return cls(ArraySource(table, check_sample_weight(sample_weight, len(table)), groups), region, outside)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def groups(self) -> Groups | None:
+        """Which group each row belongs to; None where rows stand alone."""
+        return self.source.groups
+
+    @property
+    def sample_stride(self) -> int:
+        """A `sample` takes one row of every so many."""
+        return self.source.stride(_SAMPLE_ROWS)
+
+    @property
+    def effective_number(self) -> float:
+        """(Σw)²/Σw² of all rows, or of the groups that they come in."""
+        return self.source.effective_number
+
+    def relative_weights(self) -> FloatArray:
+        """Sample weights of the rows inside the region, with sum one, shape (n,)."""
+        w: FloatArray = np.concatenate(list(self.map(Block.weights)))
+        w /= w.sum()
+        return w
+
+    def mean_and_parts(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """v̄ = Σ w v over the rows inside, w of sum one, shape (m,) for values (n, m), and what is independent in it.
+
+        These are w (v − v̄) of each row, or their sums over each group, shape (u, m): the sum of their squares is the
+        variance of v̄.
+        """
+        found = list(self.map(lambda block: (block.weights(), block.groups)))
+        w = np.concatenate([weights for weights, _ in found])
+        w /= w.sum()
+        mean: FloatArray = w @ values
+        parts: FloatArray = (values - mean) * w[:, None]
+        if self.groups is None:
+            return mean, parts
+        sums = GroupSums(self.groups.count, parts.shape[1] + 1)
+        codes = np.concatenate([codes for _, codes in found if codes is not None])
+        sums.add(codes, np.column_stack([parts, w]))
+        return mean, sums.totals[sums.totals[:, -1] > 0.0, :-1]
+
+    def map(self, function: Callable[[Block], T]) -> Iterator[T]:
+        """Apply a function to every block that has rows inside, in order."""
+        n_outside = 0
+        size = self._block_size
+        for raw in with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows"):
+            block, block_outside = self._block(raw)
+            n_outside += block_outside
+            if block is not None:
+                yield function(block)
+        self.n_outside = n_outside
+        self._settled = not self._moved  # every row was checked; those that are moved are so each time
+
+    def total(self, function: Callable[[Block], T]) -> T | None:
+        """The sum of what a function gives for every block; None if no row lies inside."""
+        total: Any = None
+        for part in self.map(function):
+            total = part if total is None else total + part
+        return cast("T | None", total)
+
+    def sample(self) -> Sample:
+        """Rows with weight inside the region, spread evenly over the table: for scales.
+
+        Empty only if there are none.
+        """
+        if self._sample is None:
+            self._sample = self._sampled()
+        return self._sample
+
+    def _sampled(self) -> Sample:
+        raw = self.source.sample(_SAMPLE_ROWS)
+        X, weight, codes = self._read(raw.X), raw.weight, raw.groups
+        if weight is not None and not (weight > 0.0).all():
+            counted = weight > 0.0
+            X, weight = X[counted], weight[counted]
+            codes = None if codes is None else codes[counted]
+        view = BorderView(self.region, X)
+        if self.region.has_border and len(X):
+            d = view.distance()[0]
+            self._touching = X[d == 0.0]
+            inside = self._inside(X, d)
+            if inside is not None:
+                view = view.where(inside)
+                weight = None if weight is None else weight[inside]
+                codes = None if codes is None else codes[inside]
+        if len(view.X) == 0:  # such rows may be rare
+            return self._first_rows()
+        if len(view.X) == len(self):
+            self._known = view  # all of them
+        groups = self.groups
+        return Sample(view, weight, None if groups is None else Groups(cast(IntArray, codes), groups.count).compact())
+
+    def _first_rows(self) -> Sample:
+        """The first rows that count, of a table in which these are rare."""
+        none = np.zeros(0, dtype=np.intp)
+        found = [(np.empty((0, self.source.n_columns)), np.empty(0), none)]
+        for block in self.map(lambda block: block):
+            w = block.weights()
+            codes = np.zeros(len(w), dtype=np.intp) if block.groups is None else block.groups
+            found.append((block.X[w > 0.0], w[w > 0.0], codes[w > 0.0]))
+        X, weight, codes = (np.concatenate(parts)[:_SAMPLE_ROWS] for parts in zip(*found, strict=True))
+        groups = None if self.groups is None else Groups(codes, self.groups.count).compact()
+        return Sample(BorderView(self.region, np.asfortranarray(X)), weight if self.source.weighted else None, groups)
+
+    def spread(self, n: int) -> Rows:
+        """Some n rows of the `sample` or a few more, without their weights, as rows of their own."""
+        sample = self.sample()
+        chosen = slice(None, None, max(1, len(sample) // n))
+        return Rows._of_view(sample.view.where(chosen), None, None)
+
+    def kept(self) -> Rows:
+        """The `sample` as rows of their own: what an estimate keeps to be judged by later."""
+        sample = self.sample()
+        kept = Rows._of_view(sample.view, sample.weight, sample.groups)
+        kept.on_border = self._touching
+        return kept
+
+    @classmethod
+    def _of_view(cls, view: BorderView, weight: FloatArray | None, groups: Groups | None) -> Rows:
+        """Of rows that were checked and lie inside."""
+        rows = cls(ArraySource(view.X, weight, groups), view.region)
+        rows._known, rows._settled = view, True
+        rows._sample = Sample(view, weight, groups)
+        return rows
+
+    def with_groups(self, groups: Groups | None) -> Rows:
+        """The same rows, known to come in these groups."""
+        return Rows(self.source.with_groups(groups), self.region, self.outside)
+
+    def same_as(self, other: Rows) -> bool:
+        """Whether two tables have the same rows and weights."""
+        (X, weight), (Y, other_weight) = self.source.table(), other.source.table()
+        weights = (weight is None) == (other_weight is None)
+        if weights and weight is not None and other_weight is not None:
+            weights = np.array_equal(weight, other_weight)
+        return weights and np.array_equal(X, Y)
+
+    def describe_absence(self) -> str:
+        """Say why no row is left to fit."""
+        if not self.source.counts:
+            return "sample_weight is zero for every row: there is nothing to fit."
+        if self.source.weighted and self.n_outside < len(self):
+            return "sample_weight is zero for every row inside the region: there is nothing to fit."
+        return self.describe_outside()
+
+    def describe_outside(self) -> str:
+        """Say how many rows lie outside, and which one farthest."""
+        outside = on_border = rounded = worst = 0
+        depth = np.inf
+        for raw in self.source.blocks(_SAMPLE_ROWS):
+            X = self._read(raw.X)
+            d, _ = self.region.signed_distance(X)
+            rounded += int(np.count_nonzero(self.region.left_out(X)))
+            outside += int(np.count_nonzero(~(d > 0.0)))
+            on_border += int(np.count_nonzero(np.abs(d) <= BORDER_TOLERANCE))
+            lowest = int(np.argmin(d))
+            if d[lowest] < depth:
+                worst, depth = raw.start + lowest, float(d[lowest])
+        n = len(self)
+        if outside == n and on_border == n:
+            return f"All {n} rows of X lie on the border, where every weight is zero."
+        advice = "or drop such rows with outside='drop'."
+        if outside == n:
+            advice = "and the coordinates. None is left to fit."
+        touching = f", {on_border} of them on the border" if 0 < on_border < outside else ""
+        if on_border == outside:
+            touching = ", on the border"
+        if rounded:
+            touching += f", {rounded} of them on the border before it was taken in for rounded rows"
+        return (
+            f"X has {outside} of {n} rows outside the region{touching} "
+            f"(worst: row {worst}, {abs(depth):.3g} beyond the border). "
+            f"Check the region's side (~region is the other one), {advice}{self._describe_rounding(on_border)}"
+        )
+
+    def _describe_rounding(self, on_border: int) -> str:
+        """Say what to do where rounding put rows on the border."""
+        some = self._read(self.source.sample(_SAMPLE_ROWS).X) if on_border else None
+        grid = None if some is None else find_grid(self.region.manifold, some)
+        if grid is None:
+            return ""
+        rows = f"{on_border:,} row{'s' * (on_border > 1)} lie{'s' * (on_border == 1)}"
+        return f" {grid.describe()}, and {rows} exactly on the border. {grid.remedy(self.region)}"
+
+    @property
+    def _block_size(self) -> int:
+        return max(1024, _BLOCK_NUMBERS // self.source.n_columns)
+
+    def _block(self, raw: RawBlock) -> tuple[Block | None, int]:
+        """Read, check and filter some rows: the block, and how many rows were dropped; from an earlier pass if kept."""
+        found = self._kept_blocks.get(raw.start)
+        if found is None:
+            found = self._new_block(raw)
+            numbers = len(raw.X) * (2 * self.source.n_columns + 1)
+            worth = self.region.is_costly or len(self) <= self._block_size
+            if worth and self.region.has_border and self._kept_numbers + numbers <= _KEPT_NUMBERS:
+                self._kept_blocks[raw.start] = found
+                self._kept_numbers += numbers
+        return found
+
+    def _new_block(self, raw: RawBlock) -> tuple[Block | None, int]:
+        if self._known is not None:
+            view = self._known
+            if len(raw.X) < len(self):
+                view = view.where(slice(raw.start, raw.start + len(raw.X)))
+            farthest = float(view.distance()[0].max()) if self.region.has_border else np.inf
+            return Block(view, raw.weight, farthest, raw.groups), 0
+        X = self._read(raw.X)
+        view = BorderView(self.region, X)
+        if not self.region.has_border:
+            return Block(view, raw.weight, np.inf, raw.groups), 0
+        d, _ = view.distance()
+        inside = self._inside(X, d)
+        if inside is None:
+            return Block(view, raw.weight, float(d.max()), raw.groups), 0
+        if not inside.any():
+            return None, len(d)
+        view = view.where(inside)
+        weight = None if raw.weight is None else raw.weight[inside]
+        groups = None if raw.groups is None else raw.groups[inside]
+        return Block(view, weight, float(d.max()), groups), len(d) - len(view.X)
+
+    def _inside(self, X: FloatArray, d: FloatArray) -> BoolArray | None:
+        """Which rows have positive distances, None if all have; an error where outside="raise".
+
+        Rows that a region for rounded rows leaves out by itself are no error.
+        """
+        if d.min() > 0.0:
+            return None
+        inside: BoolArray = d > 0.0
+        if self.outside == "raise" and not self.region.left_out(X[~inside]).all():
+            raise InvalidInputError(self.describe_outside())
+        return inside
+
+    def _read(self, values: np.ndarray[Any, Any]) -> FloatArray:
+        X = np.array(values, dtype=np.float64, order="F")
+        if not self._settled:
+            on_manifold, moved = self.region.manifold.settle(X)
+            if not on_manifold:
+                raise InvalidInputError(str(self.region.manifold.reason(self.source.table()[0])))
+            self._moved |= moved
+        return X

@@ -1,0 +1,1 @@
+"""A fit as people see it: tables, plots, a report, a file."""

@@ -1,0 +1,133 @@
+"""Observed against expected: distances to the border and to the centre, whatever the dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+
+from tmsm.display.plots.style import COLOURS, POINTS, pyplot
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.inference.fit import Fit, Fitted
+
+__all__ = ["DiagnosticsDisplay", "Histogram", "histograms"]
+
+_DRAWS, _FEWEST_DRAWS = 20_000, 500
+# Draws of the whole distribution to find them among.
+_BUDGET = 5_000_000
+_BINS = 30
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Numbers of rows in bins, and what the fitted model expects there.
+
+    ``error`` is twice the Poisson error of the observed number and of the draws together.
+    """
+
+    title: str
+    edges: FloatArray
+    observed: FloatArray
+    expected: FloatArray
+    error: FloatArray
+
+
+@final
+class DiagnosticsDisplay:
+    """Histograms of the rows against draws of the fitted model inside the region.
+
+    Left: distance to the border, where a wrong border or rows missing next to it show.  Right: distance to the
+    centre (the angle, on a sphere), where a wrong family shows.  Bars above the band are more rows than
+    the model would give.
+
+    Parameters
+    ----------
+    fit
+        A fitted estimator.
+
+    Attributes
+    ----------
+    axes_ : list of matplotlib.axes.Axes
+        One or two.
+    ax_ : matplotlib.axes.Axes
+        The first of them.
+    figure_ : matplotlib.figure.Figure
+    """
+
+    def __init__(self, fit: Fitted) -> None:
+        self.fit = fit
+
+    @classmethod
+    def from_estimator(cls, fit: Fitted, **options: Any) -> DiagnosticsDisplay:
+        """Draw; options are those of `plot`."""
+        return cls(fit).plot(**options)
+
+    def plot(self, axes: Any = None, *, random_state: int = 0) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        axes
+            As many matplotlib axes as there are panels; new ones by default.
+        random_state
+            Seed of the draws from the model.
+
+        Returns
+        -------
+        self
+        """
+        panels = histograms(self.fit.result_, random_state)
+        if axes is None:
+            size = (4.2 * len(panels), 3.4)
+            axes = pyplot().subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)[1]
+        self.axes_ = list(np.atleast_1d(axes).ravel())
+        self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
+        for ax, panel in zip(self.axes_, panels, strict=True):
+            _draw(ax, panel)
+        return self
+
+
+def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
+    """Of the distance to the border, where there is one, and to the centre, where there is one."""
+    region, X, params = fitted.region, fitted.kept.sample().X, fitted.params
+    try:
+        limit = region if region.has_border else None
+        n = _DRAWS
+        if limit is not None:
+            everywhere = fitted.model.sample(_DRAWS, random_state=random_state, **params)
+            n = int(np.clip(_BUDGET * limit.contains(everywhere).mean(), _FEWEST_DRAWS, _DRAWS))
+        draws = fitted.model.sample(n, limit, random_state=random_state, **params)
+    except EstimationError as error:
+        raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
+    panels = []
+    manifold = region.manifold
+    scale, unit = manifold.distance_unit.scale, manifold.distance_unit.name
+    unit = f" ({unit})" if unit else ""
+    if region.has_border:
+        both = [scale * region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws)]
+        panels.append(_histogram(f"distance to the border{unit}", *both))
+    if fitted.centre is not None and fitted.undetermined is None:
+        centre = np.asarray(params[fitted.centre.name])
+        both = [scale * manifold.geodesic_distance(rows, np.broadcast_to(centre, rows.shape)) for rows in (X, draws)]
+        panels.append(_histogram(f"distance to the centre{unit}", *both))
+    if not panels:
+        raise InvalidInputError("This fit has neither a border nor a centre to measure distances from.")
+    return panels
+
+
+def _histogram(title: str, observed: FloatArray, draws: FloatArray) -> Histogram:
+    edges = np.linspace(min(observed.min(), draws.min()), max(observed.max(), draws.max()), _BINS + 1)
+    share = len(observed) / len(draws)
+    counts, expected = np.histogram(observed, edges)[0], np.histogram(draws, edges)[0] * share
+    return Histogram(title, edges, counts.astype(np.float64), expected, 2.0 * np.sqrt(expected * (1.0 + share)))
+
+
+def _draw(ax: Any, panel: Histogram) -> None:
+    low, high = np.maximum(panel.expected - panel.error, 0.0), panel.expected + panel.error
+    ax.stairs(panel.observed, panel.edges, fill=True, color=POINTS, alpha=0.45, label="rows")
+    ax.stairs(panel.expected, panel.edges, color=COLOURS[0], lw=1.6, label="expected")
+    ax.stairs(high, panel.edges, baseline=low, fill=True, color=COLOURS[0], alpha=0.2)
+    ax.set(xlabel=panel.title, ylabel="rows")
+    ax.legend(frameon=False, fontsize=9)

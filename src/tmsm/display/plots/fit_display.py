@@ -1,0 +1,255 @@
+"""A fit, or several, on a globe, a map or a plane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, final
+
+import numpy as np
+
+from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, new_axes
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError
+from tmsm.inference.fit import Fit, Fitted
+from tmsm.manifolds import View
+from tmsm.models.base import Model
+from tmsm.models.parameters import Parameters
+from tmsm.regions import Region
+
+__all__ = [
+    "FitDisplay",
+    "centre_of",
+    "distances_on_grid",
+    "draw_border",
+    "draw_land",
+    "mass_levels",
+    "region_of",
+    "rings_of",
+    "view_of",
+]
+
+SHARES = (0.9, 0.5)
+_MAX_POINTS = 20_000
+_DRAWS = 20_000
+_GRID = 300
+
+
+@final
+class FitDisplay:
+    """What was seen, the border, the estimates with their confidence regions, and the fitted density.
+
+    Parameters
+    ----------
+    fits
+        Label -> fitted estimator, all of the same rows; the density is that of the first.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Where it was drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of those axes.
+    legend_ : matplotlib.legend.Legend or None
+    view_ : View
+        From points to the picture: ``display.view_.forward(X)``.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    >>> X = model.sample(500, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+    >>> fits = {"score matching": tmsm.ScoreMatching(model, region).fit(X), "naive": tmsm.NaiveMLE(model).fit(X)}
+    >>> display = tmsm.FitDisplay.from_estimators(fits, view="globe")
+    >>> display.figure_.savefig("picture.png")  # doctest: +SKIP
+    """
+
+    def __init__(self, fits: Mapping[str, Fitted]) -> None:
+        if not fits:
+            raise InvalidInputError("There is no fit to draw.")
+        self.fits = dict(fits)
+
+    @classmethod
+    def from_estimator(cls, fit: Fitted, *, label: str | None = None, **options: Any) -> FitDisplay:
+        """Draw one fit; options are those of `plot`."""
+        return cls({label or type(fit).__name__: fit}).plot(**options)
+
+    @classmethod
+    def from_estimators(cls, fits: Mapping[str, Fitted], **options: Any) -> FitDisplay:
+        """Draw several fits by their labels; options are those of `plot`."""
+        return cls(fits).plot(**options)
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        view: str | None = None,
+        level: float = 0.95,
+        density: bool = True,
+        land: bool = False,
+        legend: bool = True,
+    ) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; new ones by default.
+        view
+            On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin"; by default a
+            globe for what is wide and a map for what is not.
+        level
+            Confidence level of the regions round mean directions.
+        density
+            Whether to draw contours that hold 50 and 90 % of the first fit's mass.
+        land
+            Whether to draw the outlines of land, for points on the Earth.
+        legend
+            Whether to explain the signs.
+
+        Returns
+        -------
+        self
+        """
+        found = [fit.result_ for fit in self.fits.values()]
+        region = region_of(found)
+        X = found[0].kept.sample().X
+        rings = {label: rings_of(one, level) for label, one in zip(self.fits, found, strict=True)}
+        centres = [centre for one in found if (centre := centre_of(one)) is not None]
+        self.view_ = view_of(view, region, X, centres, [ring for some in rings.values() for ring in some])
+        self.ax_ = new_axes() if ax is None else ax
+        self.figure_ = self.ax_.figure
+        self.view_.prepare(self.ax_)
+        if land:
+            draw_land(self.ax_, self.view_)
+        self._draw_points(X)
+        if region.has_border:
+            draw_border(self.ax_, self.view_, region)
+        if density and found[0].undetermined is None:
+            self._draw_density(found[0].model, found[0].params, found[0].theta)
+        for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
+            name = f"{label}, {100 * level:g} % region" if rings[label] else label
+            style = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+            if one.undetermined is not None:
+                self.ax_.plot([], [], ls="none", label=f"{label}: no centre in reach")
+            self._draw_centre(name, centre_of(one), rings[label], *style)
+        self.legend_ = None
+        if legend:
+            if ax is None:
+                handles = self.ax_.get_legend_handles_labels()
+                self.legend_ = self.figure_.legend(*handles, loc="outside right upper", frameon=False, fontsize=9)
+            else:
+                self.legend_ = ax.legend(frameon=False, fontsize=9)
+        return self
+
+    def _draw_points(self, X: FloatArray) -> None:
+        shown = X[:: -(-len(X) // _MAX_POINTS)]
+        size = 14.0 if len(shown) < 1000 else 5.0 if len(shown) < 10_000 else 1.5
+        note = f"{len(shown):,} of {len(X):,}" if len(shown) < len(X) else f"{len(X):,}"
+        style = {"color": POINTS, "alpha": 0.45, "linewidths": 0, "rasterized": True, "zorder": 1}
+        self.view_.scatter(self.ax_, shown, s=size, label=f"rows ({note})", **style)
+
+    def _draw_density(self, model: Model, params: Parameters, theta: FloatArray) -> None:
+        found = mass_levels(model, params, theta)
+        if found is None:
+            return
+        x, y, values = _on_grid(self.view_, lambda X: model.log_kernel(X, theta))
+        for level, width, line in zip(found[0], (0.9, 1.5), ("--", "-"), strict=True):
+            _draw_contour(self.ax_, x, y, values, level, colors=COLOURS[4], linewidths=width, linestyles=line, zorder=2)
+        self.ax_.plot([], [], color=COLOURS[4], lw=1.2, label="50, 90 % of the fitted mass")
+
+    def _draw_centre(
+        self, label: str, centre: FloatArray | None, rings: list[FloatArray], colour: str, marker: str
+    ) -> None:
+        if centre is None:
+            return
+        for ring in rings:
+            self.view_.line(self.ax_, ring, closed=True, color=colour, lw=1.6, zorder=4)
+        flat = self.view_.forward(centre[None, :])
+        if np.isfinite(flat).all():
+            style = {"ms": 10, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": 5}
+            self.ax_.plot(*flat.T, marker=marker, label=label, **style)
+        else:
+            self.ax_.plot([], [], marker=marker, color=colour, ls="none", label=f"{label} (on the other side)")
+
+
+def draw_border(ax: Any, view: View, region: Region) -> None:
+    """The border of a region: its own curves, or where its distance is zero on a grid."""
+    curves = region.border_curves
+    if curves is not None:
+        for k, curve in enumerate(curves):
+            view.line(ax, curve, closed=True, color=BORDER, lw=1.1, label="border" if k == 0 else None, zorder=3)
+        return
+    _draw_contour(ax, *distances_on_grid(view, region), 0.0, colors=BORDER, linewidths=1.3, zorder=3)
+    ax.plot([], [], color=BORDER, lw=1.1, label="border")
+
+
+def draw_land(ax: Any, view: View) -> None:
+    """The outlines of land."""
+    from tmsm.datasets import load_land
+
+    for ring in load_land().rings:
+        view.line(ax, ring, closed=True, color=LAND, lw=0.6, zorder=0.6)
+
+
+def distances_on_grid(view: View, region: Region) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """x, y and the signed distance to the border on their grid; NaN beside the manifold."""
+    return _on_grid(view, lambda X: region.signed_distance(np.asfortranarray(X))[0])
+
+
+def _on_grid(view: View, function: Callable[[FloatArray], FloatArray]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    x, y, X = view.grid(_GRID)
+    seen = np.isfinite(X).all(axis=-1)
+    values = np.full(seen.shape, np.nan)
+    values[seen] = function(X[seen])
+    return x, y, values
+
+
+def _draw_contour(ax: Any, x: FloatArray, y: FloatArray, values: FloatArray, level: float, **style: Any) -> None:
+    """One contour, where it is within the picture at all."""
+    if np.nanmin(values) < level < np.nanmax(values):
+        ax.contour(x, y, values, levels=[level], **style)
+
+
+def mass_levels(model: Model, params: Parameters, theta: FloatArray) -> tuple[list[float], FloatArray] | None:
+    """Levels of the log density that hold the shares of its mass, ascending, and the draws above the first.
+
+    None where the density cannot be drawn from.
+    """
+    try:
+        draws = model.draw(_DRAWS, np.random.default_rng(0), **params)
+    except (EstimationError, InvalidInputError):
+        return None
+    values = model.log_kernel(draws, theta)
+    levels = np.quantile(values, [1.0 - share for share in SHARES])
+    return None if np.ptp(levels) == 0.0 else (levels.tolist(), draws[values >= levels[0]])
+
+
+def region_of(fits: Sequence[Fit]) -> Region:
+    """The region of fits of the same rows; the naive likelihood knows of none."""
+    regions = [fit.region for fit in fits]
+    return next((region for region in regions if region.has_border), regions[0])
+
+
+def centre_of(fitted: Fit) -> FloatArray | None:
+    """The middle of a fitted distribution; None where its family has none, or the rows do not say where it is."""
+    if fitted.centre is None or fitted.undetermined is not None:
+        return None
+    return np.asarray(fitted.params[fitted.centre.name], dtype=np.float64)
+
+
+def rings_of(fitted: Fit, level: float) -> list[FloatArray]:
+    """The border of the confidence region of a centre on S² or in the plane; empty where there is none."""
+    if centre_of(fitted) is None or fitted.covariance is None or fitted.region.manifold.dim != 2:
+        return []
+    rings: list[FloatArray] = fitted.confidence_region(fitted.centre.name, level).rings
+    return rings
+
+
+def view_of(
+    view: str | None, region: Region, X: FloatArray, centres: list[FloatArray], rings: list[FloatArray]
+) -> View:
+    """The view that is asked for, or that suits what is to be seen."""
+    if view is not None and not isinstance(view, str):
+        raise InvalidTypeError(f"view must be 'globe', 'map' or a projection of pyproj; got {type(view).__name__}.")
+    shown = np.vstack([X, *rings]) if rings else X
+    return region.manifold.view(view, shown, np.array(centres).reshape(-1, X.shape[1]))

@@ -1,0 +1,40 @@
+"""A region alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tmsm.display.plots.fit_display import distances_on_grid, draw_border, draw_land, view_of
+from tmsm.display.plots.style import COLOURS, new_axes
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.regions import Region
+
+__all__ = ["draw_region"]
+
+_DRAWS = 20_000
+
+
+def draw_region(region: Region) -> Any:
+    """The inside of a region of S² and its border, on a globe or a map, with land; returns the figure."""
+    if not (region.manifold.has_longitudes and region.has_border):
+        raise InvalidInputError(f"There is no border on S² to draw: {region!r}.")
+    view, ax = view_of(None, region, _points(region), [], []), new_axes(6.5, 6.0)
+    view.prepare(ax)
+    draw_land(ax, view)
+    # No two points of S² are farther apart than π.
+    ax.contourf(*distances_on_grid(view, region), levels=[0.0, np.pi], colors=[COLOURS[4]], alpha=0.35, zorder=1)
+    draw_border(ax, view, region)
+    return ax.figure
+
+
+def _points(region: Region) -> FloatArray:
+    """Points of the region to turn the picture towards."""
+    curves = region.border_curves
+    X = region.manifold.uniform(_DRAWS, 0)
+    inside = X[region.signed_distance(np.asfortranarray(X))[0] > 0.0]
+    if len(inside) > _DRAWS // 4 or curves is None:
+        return inside if len(inside) else X
+    return np.vstack([inside, *curves])

@@ -1,0 +1,197 @@
+"""A fit as a plain JSON document: numbers and words, versioned, no code in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.display.summary import estimate_rows, facts_of
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.json_text import read_json
+from tmsm.foundation.text import facts_text, plain_table
+from tmsm.foundation.validation import short_repr
+from tmsm.foundation.whole_files import write_text
+from tmsm.inference.fit import Fitted
+
+__all__ = ["FORMAT", "VERSION", "FitRecord"]
+
+FORMAT, VERSION = "tmsm fit", 1
+_FIELDS = ("title", "estimates", "table", "facts", "natural_params", "covariance", "n_samples", "made_by")
+
+
+@final
+@dataclass(frozen=True)
+class FitRecord:
+    """What a fit found, to keep and to show."""
+
+    content: dict[str, Any]
+
+    @staticmethod
+    def of(fit: Fitted, made_by: dict[str, str]) -> FitRecord:
+        """From a fitted estimator; ``made_by`` says by what command and versions."""
+        one = fit.result_
+        goodness = one.goodness_of_fit
+        with_errors = one.covariance is not None
+        errors = one.std_errors if with_errors else {}
+        intervals = one.intervals(0.95, None) if with_errors else {}
+        estimates = {
+            name: {
+                "estimate": _plain(value),
+                "std_error": _plain(errors[name]) if with_errors else None,
+                "interval_95": _plain(intervals[name]) if with_errors else None,
+            }
+            for name, value in one.params.items()
+        }
+        return FitRecord(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "title": one.heading,
+                "estimates": estimates,
+                "natural_params": _plain(one.natural_params),
+                "covariance": _plain(one.natural_covariance) if with_errors else None,
+                "n_samples": one.n_samples,
+                "n_groups": one.n_groups,
+                "determined": one.undetermined is None,
+                "goodness_of_fit": None
+                if goodness is None
+                else {"statistic": goodness.statistic, "df": goodness.df, "p_value": goodness.p_value},
+                "table": [list(row) for row in estimate_rows(one)],
+                "facts": [list(pair) for pair in facts_of(one)],
+                "made_by": made_by,
+            }
+        )
+
+    @staticmethod
+    def load(path: Path) -> FitRecord:
+        """From a file; one clear error where it is none of ours."""
+        if path.is_dir():
+            raise InvalidInputError(f"{str(path)!r} is a folder; give the file of a saved fit.")
+        if not path.is_file():
+            raise InvalidInputError(f"There is no file {str(path)!r}.")
+        try:
+            content = read_json(path)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{path.name} is not a fit saved by tmsm: {error}") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise InvalidInputError(f"{path.name} is JSON, but not a fit saved by tmsm.")
+        version = content.get("version")
+        if version != VERSION or type(version) is not int:
+            raise InvalidInputError(
+                f"{path.name} has version {short_repr(version)} of the format, and this tmsm reads {VERSION}."
+            )
+        missing = [field for field in _FIELDS if field not in content]
+        if missing:
+            raise InvalidInputError(f"{path.name} is damaged: it has no {', '.join(missing)}.")
+        wrong = [field for field, is_right in _CHECKS.items() if not is_right(content.get(field), content)]
+        if wrong:
+            raise InvalidInputError(
+                f"{path.name} is damaged: {', '.join(wrong)} {'is' if len(wrong) == 1 else 'are'} not what tmsm writes."
+            )
+        try:
+            json.dumps(content, indent=2, allow_nan=False)
+        except (ValueError, RecursionError):
+            raise InvalidInputError(f"{path.name} is damaged: it holds NaN, an infinity or deep brackets.") from None
+        return FitRecord(content)
+
+    def save(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        write_text(path, self.to_json())
+
+    def to_json(self, *, ensure_ascii: bool = False) -> str:
+        """The document's text."""
+        text = json.dumps(self.content, indent=2, ensure_ascii=ensure_ascii, allow_nan=False) + "\n"
+        # JSON leaves these controls alone, which terminals obey; they can only stand inside strings.
+        return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found.group()):04x}", text)
+
+    def to_text(self) -> str:
+        """The table and the facts as plain text."""
+        table = plain_table(self.content["table"])
+        rule = "─" * max(len(line) for line in table.splitlines())
+        return "\n".join([self.content["title"], table, rule, facts_text(self.content["facts"])])
+
+
+def _is_table(value: Any, width: int | None = None) -> bool:
+    """A list, not empty, of lists of text of one length."""
+    if not isinstance(value, list) or not value or not all(isinstance(row, list) and row for row in value):
+        return False
+    width = len(value[0]) if width is None else width
+    return all(len(row) == width and all(isinstance(cell, str) for cell in row) for row in value)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 < value < 2**63
+
+
+def _is_number(value: Any) -> bool:
+    """What `_plain` makes of a number."""
+    return value is None or (type(value) in (int, float) and abs(value) <= _LARGEST)
+
+
+def _is_numbers(value: Any, depth: int = 2) -> bool:
+    """What `_plain` makes of a number, a vector, a matrix or a pair of them."""
+    if isinstance(value, list) and depth >= 0:
+        return all(_is_numbers(entry, depth - 1) for entry in value)
+    return _is_number(value)
+
+
+def _is_vector(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(map(_is_number, value))
+
+
+def _is_square(value: Any, size: int) -> bool:
+    return isinstance(value, list) and len(value) == size and all(_is_vector(row) and len(row) == size for row in value)
+
+
+def _is_estimates(value: Any) -> bool:
+    members = {"estimate", "std_error", "interval_95"}
+    return isinstance(value, dict) and all(
+        isinstance(one, dict) and set(one) == members and all(map(_is_numbers, one.values())) for one in value.values()
+    )
+
+
+def _is_goodness(value: Any) -> bool:
+    if value is None:
+        return True
+    return (
+        isinstance(value, dict)
+        and set(value) == {"statistic", "df", "p_value"}
+        and all(type(number) in (int, float) and abs(number) <= _LARGEST for number in value.values())
+    )
+
+
+# For every field whether a value, beside the others, is one that `FitRecord.of` writes.
+_LARGEST = float(np.finfo(np.float64).max)
+_CHECKS: dict[str, Callable[[Any, dict[str, Any]], bool]] = {
+    "title": lambda value, _: isinstance(value, str),
+    "estimates": lambda value, _: _is_estimates(value),
+    "natural_params": lambda value, _: _is_vector(value),
+    "covariance": lambda value, all_: (
+        value is None or (_is_vector(all_["natural_params"]) and _is_square(value, len(all_["natural_params"])))
+    ),
+    "n_samples": lambda value, _: _is_count(value),
+    "n_groups": lambda value, _: value is None or _is_count(value),
+    "determined": lambda value, content: type(value) is bool or "determined" not in content,
+    "goodness_of_fit": lambda value, _: _is_goodness(value),
+    "table": lambda value, _: _is_table(value),
+    "facts": lambda value, _: _is_table(value, 2),
+    "made_by": lambda value, _: _is_texts(value),
+}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and lists of them; what is not finite becomes None."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        return float(array) if np.isfinite(array) else None
+    return [_plain(part) for part in array]

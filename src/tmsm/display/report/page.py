@@ -1,0 +1,151 @@
+"""The page: everything in one file, everything from outside escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from tmsm.display.plots.diagnostics import histograms
+from tmsm.display.plots.style import COLOURS, POINTS
+from tmsm.display.report.globe import globe_data
+from tmsm.display.report.words import described, findings, place
+from tmsm.display.summary import estimate_rows, facts_of
+from tmsm.foundation.errors import EstimationError, InvalidInputError, MissingDependencyError
+from tmsm.foundation.text import readable
+from tmsm.inference.fit import Fit, Fitted
+
+__all__ = ["html_report"]
+
+_LINE: dict[str, Any] = {"color": COLOURS[0], "width": 2, "shape": "hvh"}
+_PANEL: dict[str, Any] = {
+    "yaxis": {"title": {"text": "points"}},
+    "bargap": 0,
+    "margin": {"l": 55, "r": 10, "t": 12, "b": 45},
+    "legend": {"x": 0.98, "xanchor": "right", "y": 0.98},
+    "font": {"size": 12},
+}
+
+
+def html_report(fits: Mapping[str, Fitted], *, title: str, made_by: Mapping[str, str] | None = None) -> str:
+    """A report on fits of the same points as one HTML page.
+
+    Parameters
+    ----------
+    fits
+        Label -> fitted estimator; the first is reported on, the others are drawn beside it.
+    title
+        Heading of the page.
+    made_by
+        Names and values of what made it: command, versions.
+    """
+    if not fits:
+        raise InvalidInputError("There is no fit to report on.")
+    found = {label: fit.result_ for label, fit in fits.items()}
+    traces, layout, n_shown = globe_data(found)
+    first = next(iter(found.values()))
+    panels = _panels(first)
+    total = first.n_samples
+    thinned = "" if n_shown == total else f"To stay smooth, {n_shown:,} of {total:,} points are drawn."
+    return Template(_text("template.html")).substitute(
+        title=escape(title),
+        headline=_headline(first),
+        thinned=thinned,
+        findings="\n".join(f'<li class="{f.kind}">{escape(f.text)}</li>' for f in findings(found)),
+        estimates="\n".join(_estimates(label, fit) for label, fit in found.items()),
+        facts=_table([("", ""), *facts_of(first)], heading=False, css="facts"),
+        panels="".join(f'<div class="panel" id="panel{k}"></div>' for k in range(len(panels))),
+        made_by="<br>".join(f"{escape(key)}: <code>{escape(value)}</code>" for key, value in (made_by or {}).items()),
+        plotly=_plotly(),
+        data=_safe_json({"globe": {"traces": traces, "layout": layout}, "panels": panels}),
+    )
+
+
+def _headline(fit: Fit) -> str:
+    params, centre = fit.params, fit.centre
+    if centre is None or centre.is_axis:
+        return escape(fit.title)
+    if fit.undetermined is not None:
+        return "<strong>No centre is in reach</strong> of these points."
+    error = fit.std_errors[centre.name] if fit.covariance is not None else None
+    text = f"The centre lies at <strong>{escape(place(params[centre.name], error))}</strong>"
+    if fit.skewed() is not None:
+        reach = np.degrees(fit.confidence_region(centre.name, 0.95).half_axes[0])
+        text += f", or up to {readable(reach)}° from there (95 % confidence region)"
+    elif error is not None:
+        text += f", give or take {readable(np.degrees(error))}° (standard error)"
+    if "concentration" in params:
+        text += f"; concentration {_number(params['concentration'])}"
+        if error is not None and (spread := fit.std_errors["concentration"]) > 0.0:
+            text += f" ± {_number(spread, 2)}"
+    return text + "."
+
+
+def _number(value: float, digits: int = 4) -> str:
+    """Some digits, and no exponent before millions."""
+    return f"{value:,.0f}" if 10.0**digits <= abs(value) < 1e7 else f"{value:.{digits}g}"
+
+
+def _estimates(label: str, fit: Fit) -> str:
+    heading = f"<h3>{escape(label[:1].upper() + label[1:])} ({escape(described(fit))})</h3>"
+    return heading + _table(estimate_rows(fit))
+
+
+def _table(rows: Sequence[Sequence[str]], *, heading: bool = True, css: str = "") -> str:
+    head = "<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in rows[0]) + "</tr>" if heading else ""
+    kind = "" if css else ' class="number"'
+    body = "".join("<tr>" + "".join(f"<td{kind}>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
+    return f'<div class="scroll"><table class="{css}">{head}{body}</table></div>'
+
+
+def _panels(fit: Fit) -> list[dict[str, Any]]:
+    try:
+        found = histograms(fit)
+    except (EstimationError, InvalidInputError):  # the model cannot be drawn from inside the region
+        return []
+    panels: list[dict[str, Any]] = []
+    for one in found:
+        middle = 0.5 * (one.edges[1:] + one.edges[:-1])
+        low, high = np.maximum(one.expected - one.error, 0.0), one.expected + one.error
+        x = {"x": middle.tolist()}
+        band = {**x, "type": "scatter", "mode": "lines", "line": {"width": 0, "shape": "hvh"}, "showlegend": False}
+        traces = [
+            {
+                **x,
+                "type": "bar",
+                "y": one.observed.tolist(),
+                "name": "points",
+                "marker": {"color": POINTS},
+                "opacity": 0.55,
+            },
+            {**band, "y": low.tolist(), "hoverinfo": "skip"},
+            {**band, "y": high.tolist(), "hoverinfo": "skip", "fill": "tonexty", "fillcolor": "rgba(0,114,178,0.2)"},
+            {**x, "type": "scatter", "mode": "lines", "y": one.expected.tolist(), "name": "expected", "line": _LINE},
+        ]
+        layout: dict[str, Any] = {**_PANEL, "xaxis": {"title": {"text": one.title}, "zeroline": False}}
+        panels.append({"traces": traces, "layout": layout})
+    return panels
+
+
+def _safe_json(value: Any) -> str:
+    """JSON that cannot end the script it stands in."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _plotly() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise MissingDependencyError("Reports need plotly: pip install 'tmsm[report]'.") from None
+    script: str = get_plotlyjs()
+    return script
+
+
+def _text(name: str) -> str:
+    return (files("tmsm.display.report") / name).read_text(encoding="utf-8")

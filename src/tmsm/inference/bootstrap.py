@@ -1,0 +1,179 @@
+"""The bootstrap: fits to resampled rows, side by side, with a progress bar when they take long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tmsm.data.groups import Groups
+from tmsm.data.rows import Rows
+from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.foundation.errors import EstimationError
+from tmsm.foundation.progress import PATIENCE, with_progress
+from tmsm.inference.delta import check_level
+from tmsm.inference.fit import Fit
+from tmsm.matching.tabulated import ResampledRows, RowTable
+from tmsm.models.base import Model
+from tmsm.models.parameters import Field, Parameters
+from tmsm.regions import Region
+
+__all__ = ["Bootstrap", "Refit", "resampled"]
+
+# So many seconds are watched before it is known how long all will take.
+_WARM_UP = 0.3
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Estimates from resampled rows.
+
+    Attributes
+    ----------
+    params
+        The same fields as `params_`, each with a first axis of length n_resamples.
+    estimate
+        `params_` of the rows themselves.
+    n_failed
+        Resamples that carried no estimate; they are left out.
+    """
+
+    params: Parameters
+    estimate: Parameters
+    n_failed: int
+    model: Model
+
+    def __len__(self) -> int:
+        return len(self.params[self.model.fields[0].name])
+
+    def __repr__(self) -> str:
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        return f"<Bootstrap of {type(self.model).__name__}: {len(self)} resamples{failed}>"
+
+    @property
+    def std_errors(self) -> Parameters:
+        """Spread of the resampled estimates; of a direction the root mean square of its angle, in radians."""
+        errors: dict[str, Any] = {}
+        for field in self.model.fields:
+            values = self.params[field.name]
+            if field.kind == "direction":
+                offsets = self._offsets(field)
+                errors[field.name] = float(np.sqrt(np.mean(np.einsum("ij,ij->i", offsets, offsets))))
+            else:
+                spread = np.std(values, axis=0, ddof=1)
+                errors[field.name] = float(spread) if np.ndim(spread) == 0 else spread
+        return Parameters(**errors)
+
+    def confidence_interval(self, level: float = 0.95) -> Parameters:
+        """Quantiles of the resampled estimates as (low, high); for a direction the half-axes of an ellipse.
+
+        Parameters
+        ----------
+        level
+            Confidence level between 0 and 1.
+        """
+        level = check_level(level)
+        tail = 0.5 * (1.0 - level)
+        intervals: dict[str, Any] = {}
+        for field in self.model.fields:
+            values = self.params[field.name]
+            if field.kind == "direction":
+                offsets = self._offsets(field)
+                spread = offsets.T @ offsets / len(offsets)
+                axes, vectors = np.linalg.eigh(spread)
+                axes, vectors = np.maximum(axes[:0:-1], 1e-300), vectors[:, :0:-1]
+                # The ellipse of this shape that holds so many of the resampled directions.
+                radius = np.quantile(np.einsum("ij,j->i", (offsets @ vectors) ** 2, 1.0 / axes), level)
+                intervals[field.name] = np.sqrt(axes * radius)
+            else:
+                low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
+                intervals[field.name] = (low, high) if np.ndim(low) else (float(low), float(high))
+        return Parameters(**intervals)
+
+    def _offsets(self, field: Field) -> FloatArray:
+        """Tangent vectors from the estimate to the resampled directions, of the length of the angle, (B, D)."""
+        center, values = np.asarray(self.estimate[field.name]), np.asarray(self.params[field.name])
+        if field.is_axis:
+            values = values * np.where(values @ center < 0.0, -1.0, 1.0)[:, None]
+        return field.space(center).logarithm(np.broadcast_to(center, values.shape), values)
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Fits rows that are drawn with replacement from a table: it goes to other processes.
+
+    Attributes
+    ----------
+    X, weight, groups
+        The table.  Groups, where there are any, are drawn whole.
+    region, outside
+        Of the rows.
+    estimate
+        From rows to a fit.
+    table
+        What each row contributes, where that was computed once for all.
+    """
+
+    X: FloatArray
+    weight: FloatArray | None
+    groups: Groups | None
+    region: Region
+    outside: str
+    estimate: Callable[[Rows], Fit]
+    table: RowTable | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, estimate: Callable[[Rows], Fit], table: RowTable | None = None) -> Refit:
+        """From the rows of a fit."""
+        return cls(*rows.source.table(), rows.groups, rows.region, rows.outside, estimate, table)
+
+    def __call__(self, seed: int) -> Parameters | None:
+        """The estimate from one draw; None if it carries none."""
+        rng = np.random.default_rng(int(seed))
+        try:
+            return self.estimate(self._drawn(rng)).params
+        except EstimationError:
+            return None
+
+    def _drawn(self, rng: np.random.Generator) -> Rows:
+        if self.groups is not None:
+            chosen, drawn = self.groups.resample(rng)
+            groups = Groups(drawn, self.groups.count)
+            return Rows.of(self.X[chosen], self.region, self._weight(chosen), self.outside, groups)
+        chosen = rng.integers(len(self.X), size=len(self.X))
+        if self.table is not None:
+            return ResampledRows(self.table, chosen)
+        return Rows.of(self.X[chosen], self.region, self._weight(chosen), self.outside)
+
+    def _weight(self, chosen: IntArray) -> FloatArray | None:
+        return None if self.weight is None else self.weight[chosen]
+
+
+def resampled(fit: Fit, refit: Refit, seeds: Sequence[int], n_jobs: int | None) -> Bootstrap:
+    """A fit for every seed, here while that is quick, else by processes of their own."""
+    found = list(with_progress(_map(refit, seeds, n_jobs), len(seeds), "bootstrap"))
+    good = [params for params in found if params is not None]
+    if len(good) < 2:
+        raise EstimationError(f"{len(found) - len(good)} of {len(found)} resamples carried no estimate.")
+    values = {name: np.array([params[name] for params in good]) for name in fit.params}
+    return Bootstrap(Parameters(**values), fit.params, len(found) - len(good), fit.configuration["model"])
+
+
+def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) -> Iterator[Any]:
+    start = time.monotonic()
+    done = 0
+    for seed in seeds:
+        yield refit(seed)
+        done += 1
+        spent = time.monotonic() - start
+        # Starting processes takes a second or so.
+        if n_jobs != 1 and spent > _WARM_UP and spent / done * (len(seeds) - done) > PATIENCE:
+            break
+    if done < len(seeds):
+        from joblib import Parallel, delayed
+
+        workers = Parallel(n_jobs=n_jobs or -1, return_as="generator", batch_size="auto")
+        yield from workers(delayed(refit)(seed) for seed in seeds[done:])

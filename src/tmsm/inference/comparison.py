@@ -1,0 +1,150 @@
+"""Several fits of the same rows, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.text import plain_table, readable_p
+from tmsm.inference.fit import Fitted
+
+__all__ = ["ComparedFit", "Comparison", "compare"]
+
+
+@dataclass(frozen=True)
+class ComparedFit:
+    """One row of the table.
+
+    Attributes
+    ----------
+    name
+        The estimator and its model.
+    method
+        The weight that was used, and whether a step to the likelihood followed.
+    n_parameters
+        Number of free parameters.
+    criterion
+        The information criterion: an estimate of J on new rows; lower is better.
+    difference
+        How much it lies above the best.
+    std_error
+        Standard error of that difference, from the paired differences of rows, or of groups of them.
+    p_value
+        Of the goodness of fit, None where there is no test.
+    """
+
+    name: str
+    method: str
+    n_parameters: int
+    criterion: float
+    difference: float
+    std_error: float
+    p_value: float | None
+
+
+@dataclass(frozen=True)
+class Comparison(Sequence[ComparedFit]):
+    """Fits in the order of their criterion, the best first; print it for a table."""
+
+    fits: tuple[ComparedFit, ...]
+
+    def __len__(self) -> int:
+        return len(self.fits)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.fits[index]
+
+    def __iter__(self) -> Iterator[ComparedFit]:
+        return iter(self.fits)
+
+    def __str__(self) -> str:
+        rows = [("", "weight", "parameters", "criterion", "above the best", "goodness of fit")]
+        for fit in self.fits:
+            above = "" if fit is self.fits[0] else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
+            goodness = "" if fit.p_value is None else readable_p(fit.p_value)
+            rows.append((fit.name, fit.method, str(fit.n_parameters), f"{fit.criterion:.6g}", above, goodness))
+        return plain_table(rows)
+
+    __repr__ = __str__
+
+
+def compare(fits: Sequence[Fitted]) -> Comparison:
+    """Order fits of the same rows by the score-matching information criterion.
+
+    The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction for having
+    been fitted to the same rows.  The standard error of a difference is that of J alone: if a wider family
+    adds nothing, its difference is mostly the correction, and small.
+
+    Parameters
+    ----------
+    fits
+        Fitted estimators, all of the same rows and region.
+
+    Returns
+    -------
+    A sequence of rows, best first, that prints as a table.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> region = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    >>> X = tmsm.VonMisesFisher().sample(
+    ...     500, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0
+    ... )
+    >>> models = [tmsm.VonMisesFisher(), tmsm.Bingham()]
+    >>> table = tmsm.compare([tmsm.ScoreMatching(model, region).fit(X) for model in models])
+    >>> table[0].name
+    'ScoreMatching: VonMisesFisher(concentration=None)'
+    """
+    if isinstance(fits, Fitted):
+        raise InvalidTypeError("compare takes a list of fits: compare([one, other]).")
+    fits = list(fits)
+    if not fits:
+        raise InvalidInputError("compare needs at least one fit.")
+    for fit in fits:
+        if not isinstance(fit, Fitted):
+            raise InvalidTypeError(f"compare takes fitted estimators; got {type(fit).__name__}.")
+    found = [fit.result_ for fit in fits]
+    for one in found:
+        if not one.complete:
+            raise InvalidInputError("compare needs the rows of a fit; one of these came from partial_fit.")
+        if one.region != found[0].region:
+            raise InvalidInputError(
+                "The fits are of different regions: only fits of the same rows inside the same region can be compared "
+                "(NaiveMLE knows of no region; use ScoreMatching with Everywhere(manifold))."
+            )
+        if one.log_exposure is not found[0].log_exposure:
+            raise InvalidInputError("The fits have different exposures, and the criterion's constant depends on it.")
+        if one.n_samples != found[0].n_samples or not one.kept.same_as(found[0].kept):
+            raise InvalidInputError("The fits are of different rows: only fits of the same rows can be compared.")
+        if (one.groups is None) != (found[0].groups is None) or (
+            one.groups is not None and found[0].groups is not None and not one.groups.same_as(found[0].groups)
+        ):
+            raise InvalidInputError(
+                "The fits know of different groups of rows, and the error of a difference depends on them: "
+                "give all of them the same groups."
+            )
+    criteria = [one.criterion for one in found]
+    order = np.argsort([criterion.value for criterion in criteria], kind="stable")
+    best = criteria[order[0]]
+    table = []
+    for k in order:
+        criterion, one = criteria[k], found[k]
+        _, apart = one.kept.mean_and_parts((criterion.row_values - best.row_values)[:, None])
+        goodness = one.goodness_of_fit
+        table.append(
+            ComparedFit(
+                one.title,
+                one.method,
+                one.model.constraint.n_free,
+                criterion.value,
+                criterion.value - best.value,
+                float(np.sqrt(np.sum(apart**2))),
+                None if goodness is None else goodness.p_value,
+            )
+        )
+    return Comparison(tuple(table))

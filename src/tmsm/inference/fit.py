@@ -1,0 +1,371 @@
+"""What a fit found, in one immutable record, and how sure it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from tmsm.data.groups import Groups
+from tmsm.data.rows import Rows
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import InvalidInputError, NotFittedError
+from tmsm.foundation.shared import Shelf
+from tmsm.foundation.text import readable
+from tmsm.inference.confidence_regions import ConfidenceRegion
+from tmsm.inference.criterion import Criterion, information_criterion
+from tmsm.inference.delta import check_level, confidence_interval, critical_square, standard_errors
+from tmsm.inference.discrepancy import Discrepancy, LikelihoodDiscrepancy, QuadraticDiscrepancy, tangent_projection
+from tmsm.inference.goodness import GoodnessOfFit, over_identification
+from tmsm.inference.influence import Influence, group_errors
+from tmsm.inference.profile import profile_interval
+from tmsm.matching.exposure import LogExposure
+from tmsm.matching.likelihood import RegionLikelihood
+from tmsm.matching.moments import Moments
+from tmsm.models.base import Model
+from tmsm.models.parameters import Field, Parameters
+from tmsm.numerics.newton import Objective
+from tmsm.regions import Region
+from tmsm.weights.policies import Choice
+
+__all__ = ["Fit", "Fitted", "Method"]
+
+Method = Literal["profile", "wald"]
+
+# Where the delta method's reach differs by more than this factor from the profile's, its ellipse is not local.
+_LOCAL = 1.25
+# So many intervals and regions, of different levels and kinds, are kept.
+_KEPT = 32
+
+
+class Fitted(ABC):
+    """Whatever holds a fit: estimators after `fit`."""
+
+    @property
+    @abstractmethod
+    def result_(self) -> Fit:
+        """The fit; an error where there is none yet."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Everything a fit found; estimators show it under names that end in an underscore.
+
+    Attributes
+    ----------
+    estimator, configuration
+        The class that made it, and the arguments of its constructor at that time.
+    model
+        The family in the form that was computed with, which may be a `centred` one of the user's.
+    region
+        Where the rows could be seen.
+    theta, covariance, params
+        θ̂, shape (p,), its covariance (p, p) or None, and the estimate by name.
+    influence
+        What one row does to θ̂, and with it the equations that θ̂ solves.
+    status
+        How the estimate was found.
+    kept, kept_share
+        At most 65,536 of the rows, by which the estimate can be judged later, and their share of all.
+    n_samples, n_outside, n_groups
+        Rows that were used, rows outside the region that were dropped, and groups that rows come in.
+    complete
+        Whether the rows are those of one call; a stream keeps only its first ones.
+    error_df
+        Degrees of freedom of the covariance; None stands for normal quantiles.
+    slope
+        The derivative of the equations that the estimate solves, (p, p) or (k, p).
+    likelihood
+        The mean of −log p over the rows as a function of θ, up to a constant, where the estimate is its minimum.
+    nodes, log_likelihood
+        What stands for the region in a likelihood, and the mean log density of the rows.
+    choice, objective, moments
+        Of score matching: the weights, J(θ̂), and the sums of a single weight.
+    facts
+        Names and words for a summary.
+    """
+
+    estimator: str
+    configuration: Mapping[str, Any]
+    model: Model
+    region: Region
+    theta: FloatArray
+    covariance: FloatArray | None
+    params: Parameters
+    influence: Influence
+    status: str
+    kept: Rows
+    kept_share: float
+    n_samples: int
+    n_outside: int = 0
+    n_groups: int | None = None
+    complete: bool = True
+    error_df: float | None = None
+    slope: FloatArray | None = None
+    likelihood: Objective | None = None
+    nodes: RegionLikelihood | None = None
+    log_likelihood: float = float("nan")
+    choice: Choice | None = None
+    objective: float | None = None
+    moments: Moments | None = None
+    method: str = ""
+    log_exposure: LogExposure | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+    _shelf: Shelf = field(default_factory=Shelf, init=False, compare=False, repr=False)
+
+    @property
+    def title(self) -> str:
+        """Who fitted what."""
+        return f"{self.estimator}: {self.configuration['model']!r}"
+
+    @property
+    def groups(self) -> Groups | None:
+        """Which group each of the kept rows belongs to; None where they stand alone."""
+        return self.kept.groups
+
+    @property
+    def centre(self) -> Field | None:
+        """The parameter that says where the density is highest, where the family has one."""
+        return self.model.centre_field
+
+    @property
+    def known_covariance(self) -> FloatArray:
+        """The covariance, or an error that says why there is none."""
+        if self.covariance is None:
+            raise NotFittedError(
+                "This fit has no standard errors: it was asked not to compute them, or it came from "
+                "partial_fit with more statistics than their one-pass moments allow. "
+                "Use fit with standard_errors=True."
+            )
+        return self.covariance
+
+    @property
+    def natural_params(self) -> FloatArray:
+        """θ̂ of the family as it was written, shape (p,)."""
+        return self.model.to_original() @ self.theta
+
+    @property
+    def natural_covariance(self) -> FloatArray:
+        """Its covariance, shape (p, p)."""
+        back = self.model.to_original()
+        return back @ self.known_covariance @ back.T
+
+    @property
+    def std_errors(self) -> Parameters:
+        """Standard errors by name."""
+        return standard_errors(self.model, self.theta, self.known_covariance)
+
+    @cached_property
+    def goodness_of_fit(self) -> GoodnessOfFit | None:
+        """Whether the rows could come from the model; None where there are too few."""
+        return over_identification(self.model, self.kept, self.theta, self.log_exposure)
+
+    @cached_property
+    def criterion(self) -> Criterion:
+        """An estimate of J on new rows."""
+        if not self.complete:
+            raise InvalidInputError("A stream keeps only its first rows and has no information criterion: use fit.")
+        return information_criterion(
+            self.model, self.kept, self.theta, self.influence, self.log_exposure, self.kept_share
+        )
+
+    @cached_property
+    def discrepancy(self) -> Discrepancy:
+        """How badly another θ fits, in squared standard errors."""
+        covariance = self.known_covariance
+        tangent = self.model.constraint.tangent(self.theta)
+        if self.likelihood is not None:
+            return LikelihoodDiscrepancy.of(self.theta, covariance, tangent, self.likelihood)
+        projection = None
+        if self.slope is not None and tangent.shape[1] < len(tangent):
+            inverse = None
+            if not self.influence.equations.is_combined:
+                inverse = -tangent.T @ self.influence.matrix @ tangent
+            projection = tangent_projection(self.slope, tangent, inverse)
+        return QuadraticDiscrepancy.of(self.theta, covariance, tangent, projection)
+
+    def confidence_region(self, name: str, level: float) -> ConfidenceRegion:
+        """The confidence region of a centre; kept for the next time."""
+        level = check_level(level)
+        return self._shelf.take(
+            ("region", name, level),
+            lambda: self._region_of(name, level),
+            lambda _: 1,
+            at_most=_KEPT,
+            size_at_most=_KEPT,
+        )
+
+    def _region_of(self, name: str, level: float) -> ConfidenceRegion:
+        one = next((field for field in self.model.fields if field.name == name), None)
+        if one is None:
+            names = [field.name for field in self.model.fields]
+            raise InvalidInputError(f"This model has no parameter {name!r}; its parameters are {names}.")
+        if not one.is_centre:
+            raise InvalidInputError(
+                f"There is a confidence region of the centre only, not of the {one.title}: "
+                "confidence_interval() gives its interval."
+            )
+        return ConfidenceRegion.of(self.discrepancy, self.model, one, self.region.manifold, level, self.error_df)
+
+    def intervals(self, level: float, method: Method | None) -> Parameters:
+        """(low, high) of each field, of a direction how far its region reaches; kept for the next time."""
+        level = check_level(level)
+        return self._shelf.take(
+            ("intervals", level, method),
+            lambda: self._intervals_of(level, method),
+            lambda _: 1,
+            at_most=_KEPT,
+            size_at_most=_KEPT,
+        )
+
+    def _intervals_of(self, level: float, method: Method | None) -> Parameters:
+        wald = confidence_interval(self.model, self.theta, self.known_covariance, level, self.error_df)
+        if method == "wald":
+            return wald
+        return Parameters(**{one.name: self._profiled(one, level, wald, method) for one in self.model.fields})
+
+    def _profiled(self, one: Field, level: float, wald: Parameters, method: Method | None) -> Any:
+        """An interval by profiling; the delta method's where the family has no profile of the field."""
+        if one.kind == "direction":
+            if not one.is_centre or not self._has_region(one):
+                return wald[one.name]
+            if method is None and self.ellipse_is_local(one.name, level):
+                return wald[one.name]
+            return self.confidence_region(one.name, level).half_axes
+
+        def critical(k: int) -> float:
+            return critical_square(k, level, self.error_df)
+
+        found = profile_interval(self.discrepancy, self.model, one, critical)
+        if found is None:
+            return wald[one.name]
+        return tuple(float(end) if np.ndim(end) == 0 else end for end in found)
+
+    def ellipse_is_local(self, name: str, level: float) -> bool:
+        """Whether the delta method's ellipse of a direction reaches about as far as its confidence region."""
+        wald = np.asarray(self.intervals(level, "wald")[name])
+        ratio = self.confidence_region(name, level).half_axes / np.maximum(wald, 1e-300)
+        return bool((ratio < _LOCAL).all() and (ratio > 1.0 / _LOCAL).all())
+
+    @property
+    def heading(self) -> str:
+        """The title, and after it what is to be known before any number is read."""
+        return self.title if self.undetermined is None else f"{self.title}. No centre is in reach: see the status."
+
+    def check_rows(self, rows: Rows) -> None:
+        """Raise unless these are the rows that the estimate was made from."""
+        n = sum(rows.map(lambda block: len(block.X)))
+        if n == 0:
+            raise InvalidInputError(rows.describe_absence())
+        weighted = self.kept.source.weighted
+        if rows.source.weighted != weighted:
+            raise InvalidInputError(
+                f"The fit was made {'with' if weighted else 'without'} sample_weight: give the same here."
+            )
+        if n != self.n_samples:
+            raise InvalidInputError(
+                f"X has {n:,} rows inside the region, and the fit was made from {self.n_samples:,}: "
+                "the rows of the fit are needed. To work on a subset, fit the subset."
+            )
+        if self.complete and not rows.kept().same_as(self.kept):
+            raise InvalidInputError("These are not the rows that the fit was made from, which are needed.")
+
+    def with_groups(self, rows: Rows, groups: Any = None) -> Rows:
+        """The rows of the fit, known to come in the groups of the fit, or else in those given.
+
+        Raise where both are known and differ, or where the fit does not keep the groups of all of its rows.
+        """
+        if groups is not None:
+            rows = rows.with_groups(Groups.of(groups, len(rows)))
+            given = rows.kept().groups
+            if self.groups is not None and given is not None and not given.same_as(self.groups):
+                raise InvalidInputError(
+                    "groups puts other rows together than the groups that the fit was made with: "
+                    "give the same, or none."
+                )
+        elif self.groups is not None:
+            if self.kept_share < 1.0:
+                raise InvalidInputError(
+                    f"The fit was made with groups, and of its {self.n_samples:,} rows it keeps those of "
+                    f"{len(self.kept):,} only: give groups= again."
+                )
+            return self.kept
+        return rows
+
+    def clustered(self, rows: Rows) -> Fit:
+        """The same estimate with its errors, and all that is judged by them later, from the groups of the rows."""
+        if rows.groups is None:
+            return self
+        if self.covariance is None:
+            return replace(self, kept=rows.kept())
+        found = group_errors(self.influence, rows, self.model.constraint.n_free)
+        unequal = f" of unequal weight, worth {found.effective:,.0f}" if found.unequal else ""
+        fact = (
+            "groups",
+            f"{found.count:,}{unequal}, within which rows may depend on each other; errors and tests allow for it",
+        )
+        return replace(
+            self,
+            kept=rows.kept(),
+            covariance=found.covariance,
+            n_groups=found.count,
+            error_df=max(found.effective - 1.0, 1.0),
+            facts=(*self.facts, fact),
+        )
+
+    def skewed(self, level: float = 0.95) -> str | None:
+        """A sentence where the region of a direction is far from an ellipse round its estimate, else None."""
+        one = self.centre
+        if one is None or one.kind != "direction" or self.covariance is None or self.undetermined is not None:
+            return None
+        if not self._has_region(one) or self.ellipse_is_local(one.name, level):
+            return None
+        reach = np.degrees(self.confidence_region(one.name, level).half_axes[0])
+        return (
+            f"The error of the {one.title} is larger to one side: its {100 * level:g} % confidence "
+            f"region reaches up to {readable(reach)}° from the estimate."
+        )
+
+    @cached_property
+    def undetermined(self) -> str | None:
+        """A sentence where no centre is in reach of the rows; None where there is one, or the family has none."""
+        one = self.centre
+        if one is None:
+            return None
+        name = one.title
+        if self.covariance is not None and self._may_be_flat(one):
+            # Where something is known, no density of the family is flat.
+            known = bool(np.linalg.norm(self.model.constraint.point(np.zeros_like(self.theta)).theta) > 0.0)
+            flat = "" if known else "inside this region the density may as well be flat, and "
+            remedies = ["a larger region"] if self.region.has_border else []
+            remedies.append("more rows" if self.n_groups is None else "more groups")
+            if one.kind == "direction" and not known:
+                remedies.append("a known concentration")
+            return (
+                f"No centre is in reach: {flat}the rows reject no {name} at 95 %. Do not use the estimated {name}. "
+                f"What helps: {', '.join(remedies)}."
+            )
+        if one.kind == "direction" and not one.is_axis and self._is_lowest(one):
+            return (
+                "No centre is in reach: the density is lowest among the rows and rises away from them. The estimated "
+                f"{name} is more than a right angle away from every row."
+            )
+        return None
+
+    def _has_region(self, one: Field) -> bool:
+        """Whether the family can say which θ have a given centre."""
+        return self.model.slice(one.name, np.asarray(self.params[one.name], dtype=np.float64)) is not None
+
+    def _may_be_flat(self, one: Field) -> bool:
+        if not self._has_region(one):
+            return False
+        if one.kind == "direction":
+            return self.confidence_region(one.name, 0.95).everywhere
+        return not self.confidence_region(one.name, 0.95).bounded
+
+    def _is_lowest(self, one: Field) -> bool:
+        return bool(self.region.has_border and (self.kept.sample().X @ np.asarray(self.params[one.name])).max() < 0.0)

@@ -1,0 +1,111 @@
+"""How an estimate was found and what to be wary of, in sentences; and the facts of a summary."""
+
+from __future__ import annotations
+
+from tmsm.foundation.text import readable, readable_p
+from tmsm.inference.border_check import misplaced_border
+from tmsm.inference.delta import cautions
+from tmsm.inference.diagnostics import (
+    extrapolation,
+    few_carriers,
+    mass_outside,
+    thin_region,
+    unequal_columns,
+    weight_shares,
+)
+from tmsm.inference.fit import Fit
+from tmsm.inference.influence import are_unequal
+from tmsm.weights import Constant
+
+__all__ = ["diagnostics_of", "status_of"]
+
+# Below it the rows could hardly come from the model, and the status says so.
+_SUSPICIOUS = 1e-6
+# Below it a test is likely to be taken at its word.
+_DOUBTFUL = 0.05
+# Cluster-robust errors want so many groups.
+_FEW_GROUPS = 40
+# Rows for each parameter below which the status says that they are few.
+_FEW_ROWS = 20
+
+
+def status_of(fit: Fit) -> str:
+    """All sentences on a fit."""
+    sentences = [fit.status]
+    if fit.undetermined is not None:
+        sentences.insert(0, fit.undetermined)
+    elif fit.covariance is not None:
+        sentences += fit.model.cautions(fit.theta, fit.covariance)
+        sentences += cautions(fit.model, fit.params, fit.intervals(0.95, None))
+        skewed = fit.skewed()
+        if skewed is not None and not any("hardly determine the" in sentence for sentence in sentences):
+            sentences.append(skewed)
+    if fit.n_groups is not None and fit.error_df is not None:
+        sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, fit.model.constraint.n_free)
+    sentences += _few_rows(fit)
+    if fit.undetermined is None:
+        sentences += extrapolation(fit.centre, fit.params, fit.region)
+    sentences += unequal_columns(fit.kept)
+    sentences += few_carriers(fit.influence, fit.kept)
+    sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)
+    goodness = fit.goodness_of_fit
+    if goodness is not None and goodness.p_value < _DOUBTFUL:
+        sentences += thin_region(fit.kept)
+    if goodness is not None and goodness.p_value < _SUSPICIOUS:
+        sentences.append(
+            f"The rows do not look like {type(fit.configuration['model']).__name__} inside this region "
+            f"({readable_p(goodness.p_value)}): they may be bimodal, axial or of another shape, or the border may "
+            "be wrong. Compare with a wider family, and look at a map."
+        )
+    return " ".join(sentences)
+
+
+def diagnostics_of(fit: Fit) -> list[tuple[str, str]]:
+    """What to judge a fit by: pairs of a name and words."""
+    found = []
+    single = None if fit.choice is None else fit.choice.single
+    if single is not None and not isinstance(single, Constant) and fit.complete:
+        share, effective = weight_shares(single, fit.kept)
+        effective /= fit.kept_share
+        found += [
+            ("nearest tenth", f"{readable(100.0 * share)} % of the weight on the 10 % of rows nearest to the border"),
+            ("effective rows", f"{effective:,.0f} by that weight"),
+        ]
+    outside = mass_outside(fit.model, fit.params, fit.region)
+    if outside is not None and fit.undetermined is None:
+        digits = ".0f" if outside > 0.995 else ".2g"
+        found.append(("mass outside", f"{100.0 * outside:{digits}} % of the fitted distribution"))
+    goodness = fit.goodness_of_fit
+    if goodness is not None:
+        words = f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}"
+        found.append(("goodness of fit", words))
+    return found
+
+
+def _few_rows(fit: Fit) -> list[str]:
+    """A sentence if there are few rows, or few that count."""
+    k, n = fit.model.constraint.n_free, fit.n_samples
+    if n < _FEW_ROWS * k:
+        rows = "1 row is" if n == 1 else f"{n:,} rows are"
+        return [f"{rows} few for {k} parameters: take the errors for a rough guide."]
+    counted = n if fit.n_groups is not None else fit.kept.effective_number / fit.kept_share
+    if counted < _FEW_ROWS * k:
+        return [
+            f"By their weights {n:,} rows count like {counted:,.0f}, which is few for {k} parameters: take the errors "
+            "for a rough guide."
+        ]
+    return []
+
+
+def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
+    """A sentence if there are few groups, or few that matter."""
+    if count <= n_free:
+        return [
+            f"{count} groups cannot tell the errors of {n_free} parameters: some are taken for zero. Do not use "
+            "these errors."
+        ]
+    if effective >= _FEW_GROUPS:
+        return []
+    if not are_unequal(count, effective):
+        return [f"{count} groups are few: the errors may be too small."]
+    return [f"{count:,} groups are so unequal that they count like {effective:.0f}: take the errors for a rough guide."]

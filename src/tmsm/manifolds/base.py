@@ -1,0 +1,223 @@
+"""What a manifold is: all that depends on the space that points live in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tmsm.foundation.arrays import BoolArray, FloatArray, row_norms
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import as_float_array, as_rows
+from tmsm.foundation.values import ValueObject
+from tmsm.manifolds.charts import Chart, Curve, Window
+from tmsm.manifolds.nearest import NearestPoints
+from tmsm.manifolds.views import ChartView, View
+
+__all__ = ["DistanceUnit", "Manifold", "WrittenCoordinates"]
+
+
+@dataclass(frozen=True)
+class DistanceUnit:
+    """The unit that people read distances in: ``scale`` of them are one unit of the geodesic distance."""
+
+    scale: float = 1.0
+    symbol: str = ""
+    name: str = ""
+
+    def text(self, distance: float) -> str:
+        """A distance to three digits."""
+        return f"{self.scale * distance:.3g}{self.symbol}"
+
+
+@dataclass(frozen=True)
+class WrittenCoordinates:
+    """Points in the numbers that people write down, and may round.
+
+    Attributes
+    ----------
+    names
+        What to call each coordinate, in the plural.
+    columns
+        Its values, one array for each coordinate.
+    unit
+        A symbol behind a number.
+    length
+        Geodesic length of a step by one unit, where it is longest.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[FloatArray, ...]
+    unit: str = ""
+    length: float = 1.0
+
+
+class Manifold(ValueObject, ABC):
+    """A smooth manifold of dimension ``dim``, embedded in ``embedding_dim`` coordinates.
+
+    Methods without a check in their name trust their rows; `check_points` is the gate.  What a manifold does not offer
+    raises an error that says so, or is None where the caller has another way.
+    """
+
+    dim: int
+
+    @property
+    @abstractmethod
+    def embedding_dim(self) -> int:
+        """Number D of embedding coordinates."""
+
+    @abstractmethod
+    def contains(self, X: FloatArray) -> BoolArray:
+        """Whether each row lies on the manifold, to rounding; False for NaN and infinities."""
+
+    def settle(self, X: FloatArray) -> tuple[bool, bool]:
+        """Whether every row lies on the manifold to rounding, and whether any had to be moved onto it.
+
+        Rows are moved in place, by no more than `contains` forgives.
+        """
+        return bool(self.contains(X).all()), False
+
+    @abstractmethod
+    def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
+        """Say what is wrong with the finite rows marked ``bad`` and how to mend them."""
+
+    @abstractmethod
+    def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """P(x) v for each row: the tangent part of V, shape (n, D)."""
+
+    @abstractmethod
+    def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
+        """Laplace–Beltrami operator of each embedding coordinate, which is also div(P e_j), shape (n, D)."""
+
+    @abstractmethod
+    def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """Length of the shortest path on the manifold between matching rows, shape (n,)."""
+
+    def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Where the geodesics from rows X with tangent V end after the length of V, shape (n, D)."""
+        raise InvalidInputError(f"{self!r} has no exponential map.")
+
+    def logarithm(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The tangent V at rows X with exponential(X, V) = Y along the shortest path, shape (n, D)."""
+        raise InvalidInputError(f"{self!r} has no logarithm, the inverse of the exponential map.")
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the coordinates are lengths along straight axes, each in units of its own."""
+        return False
+
+    @property
+    def has_quarter_turn(self) -> bool:
+        """Whether `quarter_turn` is defined."""
+        return False
+
+    def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Tangent rows V (n, D) turned by a right angle in their tangent planes: only in dimension two."""
+        raise InvalidInputError(f"Tangent vectors can be turned by a right angle in dimension two only, not in {self}.")
+
+    @property
+    def diameter(self) -> float:
+        """The largest geodesic distance of two points."""
+        return float("inf")
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the whole manifold has a finite area."""
+        return bool(np.isfinite(self.diameter))
+
+    @property
+    def has_longitudes(self) -> bool:
+        """Whether points have a longitude and a latitude, as on the Earth and the sky."""
+        return False
+
+    @property
+    def distance_unit(self) -> DistanceUnit:
+        """The unit that people read geodesic distances in."""
+        return DistanceUnit()
+
+    def written_coordinates(self, X: FloatArray) -> WrittenCoordinates | None:
+        """The rows in the coordinates that people write down and may round; None where there is no such habit."""
+        return None
+
+    def chord(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Straight-line distance at a (signed) geodesic distance, and its derivative.
+
+        Only where the one is a function of the other, as on a sphere.
+        """
+        raise InvalidInputError(
+            f"On {self!r} the straight-line distance is not a function of the geodesic one, so this region "
+            "has no metric 'chordal'. Use 'geodesic'."
+        )
+
+    def chordal_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """Straight-line distance in the embedding space between matching rows, shape (n,)."""
+        return row_norms(np.atleast_2d(X - Y))
+
+    def nearest_points(self, points: FloatArray) -> NearestPoints:
+        """A search for the nearest of some points (m, D) along the manifold."""
+        return NearestPoints(points, self.geodesic_distance)
+
+    def uniform(self, n: int, random_state: Any = None) -> FloatArray:
+        """Uniform draws, shape (n, D), where a uniform distribution exists."""
+        raise InvalidInputError(f"There is no uniform distribution on all of {self!r}: draw inside a bounded region.")
+
+    def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Some points all over the manifold, shape (n, D), on which to try functions; uniform where that exists."""
+        return self.uniform(n, rng)
+
+    def charts(self, window: Window | None) -> Chart | Curve | None:
+        """Flat coordinates in which to integrate, up to dimension two; None where only draws are left.
+
+        ``window``, corners of a box of the embedding space, says where, on a manifold without end.
+        """
+        return None
+
+    def view(self, name: str | None, X: FloatArray, centres: FloatArray) -> View:
+        """How to draw points: the view that is asked for, or that suits rows X (n, D) and some centres (k, D).
+
+        By default the manifold's own chart, where it has one of dimension two that knows its coordinates.
+        """
+        everything = np.vstack([X, centres])
+        chart = None
+        if self.dim == 2:
+            low, high = everything.min(axis=0), everything.max(axis=0)
+            room = 0.12 * np.maximum(high - low, 1e-12)
+            chart = self.charts((tuple((low - room).tolist()), tuple((high + room).tolist())))
+        if not isinstance(chart, Chart) or not chart.has_coordinates:
+            raise InvalidInputError(
+                f"There is no picture of points on {self!r}: it has no chart in the plane. plot_diagnostics draws any fit."
+            )
+        if name is not None:
+            raise InvalidInputError(f"view={name!r} is for the sphere S²; points on {self!r} have one view only.")
+        return ChartView(chart)
+
+    def width_hint(self, n_columns: int) -> str:
+        """What a table with another number of columns may hold, as the end of an error message."""
+        return ""
+
+    def as_rows(self, X: Any, name: str = "X", *, empty: bool = False) -> np.ndarray[Any, Any]:
+        """Return X as a numeric table of the right width, as it is; the points are not checked."""
+        return as_rows(X, name, self.embedding_dim, width_hint=self.width_hint, empty=empty)
+
+    def reason(self, X: Any, name: str = "X") -> str | None:
+        """Why some row of X is not a point of this manifold, in one sentence; None if all are."""
+        rows = as_float_array(self.as_rows(X, name), name)
+        finite = np.isfinite(rows).all(axis=1)
+        if not finite.all():
+            first = int(np.argmin(finite))
+            count = int(np.count_nonzero(~finite))
+            return (
+                f"{name} has {count} of {len(rows)} rows with NaN or infinite entries "
+                f"(first: row {first}, {rows[first].tolist()}). Drop or repair them."
+            )
+        bad = ~self.contains(rows)
+        return self.complaint(rows, name, bad) if bad.any() else None
+
+    def check_points(self, X: Any, name: str = "X") -> FloatArray:
+        """Return X as an (n, D) float64 array of points of this manifold, or raise with the reason."""
+        rows = as_float_array(self.as_rows(X, name, empty=True), name)
+        if not self.contains(rows).all():
+            raise InvalidInputError(str(self.reason(rows, name)))
+        return rows

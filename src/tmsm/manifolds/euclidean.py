@@ -1,0 +1,96 @@
+"""Flat space, in any dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.foundation.arrays import BoolArray, FloatArray
+from tmsm.foundation.validation import check_count
+from tmsm.manifolds.base import Manifold, WrittenCoordinates
+from tmsm.manifolds.charts import Chart, Curve, PlaneChart, Window
+from tmsm.manifolds.nearest import NearestPoints
+
+__all__ = ["Euclidean"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Euclidean(Manifold):
+    """Flat space R^dim.
+
+    Parameters
+    ----------
+    dim
+        Number of coordinates.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> tmsm.Euclidean(3).embedding_dim
+    3
+    """
+
+    dim: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", check_count(self.dim, "dim"))
+
+    @property
+    def embedding_dim(self) -> int:
+        return self.dim
+
+    def contains(self, X: FloatArray) -> BoolArray:
+        return np.asarray(np.isfinite(X).all(axis=1))
+
+    def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
+        # Every finite row is a point of R^d, so `reason` never gets here.
+        return f"{name} has {int(np.count_nonzero(bad))} of {len(X)} rows with entries that are not finite."
+
+    def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return V
+
+    def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return X + V
+
+    def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
+        return np.zeros_like(X)
+
+    @property
+    def has_quarter_turn(self) -> bool:
+        return self.dim == 2
+
+    def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return np.column_stack([-V[:, 1], V[:, 0]]) if self.dim == 2 else super().quarter_turn(X, V)
+
+    def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        return self.chordal_distance(X, Y)
+
+    def chord(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return distance, np.ones_like(distance)
+
+    @property
+    def is_flat(self) -> bool:
+        return True
+
+    def logarithm(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        return Y - X
+
+    def nearest_points(self, points: FloatArray) -> NearestPoints:
+        return NearestPoints(points, None)
+
+    def written_coordinates(self, X: FloatArray) -> WrittenCoordinates | None:
+        return WrittenCoordinates(tuple(f"column {j}" for j in range(self.dim)), tuple(X.T))
+
+    def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return 2.0 * rng.standard_normal((n, self.dim)) + 0.5
+
+    def charts(self, window: Window | None) -> Chart | Curve | None:
+        if window is None or self.dim > 2:
+            return None
+        (low, *_), (high, *_) = window
+        if self.dim == 1:
+            return Curve(low, high, lambda s: s[:, None], high - low)
+        return PlaneChart(*map(np.array, window))

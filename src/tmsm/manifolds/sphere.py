@@ -1,0 +1,148 @@
+"""The unit sphere, in any dimension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots, row_norms, safe_divide
+from tmsm.foundation.validation import check_count, check_random_state
+from tmsm.manifolds.base import DistanceUnit, Manifold, WrittenCoordinates
+from tmsm.manifolds.charts import Chart, CubeChart, Curve, Window
+from tmsm.manifolds.lonlat import lonlat_of
+from tmsm.manifolds.nearest import NearestPoints
+from tmsm.manifolds.sphere_views import sphere_view
+from tmsm.manifolds.views import View
+
+__all__ = ["Sphere"]
+
+_NEAR_POLE = 0.9998
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Sphere(Manifold):
+    """The unit sphere S^dim in R^(dim+1).
+
+    Parameters
+    ----------
+    dim
+        Dimension of the sphere itself: 1 for the circle, 2 for the ordinary sphere.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> sphere = tmsm.Sphere(2)
+    >>> sphere.reason([[0.0, 0.0, 1.2]])  # doctest: +ELLIPSIS
+    'X has 1 of 1 rows off the sphere (worst: row 0, norm 1.2). Normalise them, or ...'
+    """
+
+    dim: int = 2
+
+    # Rows may be off by rounding in float32 or by six printed digits, not more.
+    _TOLERANCE = 2e-6
+    _ROUNDING = 1e-14
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", check_count(self.dim, "dim"))
+
+    @property
+    def embedding_dim(self) -> int:
+        return self.dim + 1
+
+    def contains(self, X: FloatArray) -> BoolArray:
+        return np.abs(row_dots(X, X) - 1.0) <= self._TOLERANCE
+
+    def settle(self, X: FloatArray) -> tuple[bool, bool]:
+        squared = row_dots(X, X)
+        low, high = squared.min(), squared.max()
+        if not (low >= 1.0 - self._TOLERANCE and high <= 1.0 + self._TOLERANCE):
+            return False, False
+        # A norm off by 1e-6 would move a concentration of 1e5 by a tenth of itself.
+        moved = max(1.0 - low, high - 1.0) > self._ROUNDING
+        if moved:
+            X /= np.sqrt(squared)[:, None]
+        return True, bool(moved)
+
+    def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
+        norms = row_norms(X)
+        worst = int(np.argmax(np.where(bad, np.abs(norms - 1.0), -1.0)))
+        return (
+            f"{name} has {int(np.count_nonzero(bad))} of {len(X)} rows off the sphere "
+            f"(worst: row {worst}, norm {norms[worst]:.6g}). "
+            "Normalise them, or use lonlat_to_xyz if these are degrees."
+        )
+
+    def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return V - X * row_dots(X, V)[:, None]  # P = I − x xᵀ
+
+    def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        angle = row_norms(V)[:, None]
+        return np.cos(angle) * X + np.sinc(angle / np.pi) * V  # np.sinc(a/π) = sin(a)/a
+
+    def logarithm(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        across = self.project_tangent(X, Y - X)
+        return safe_divide(across, row_norms(across)) * self.geodesic_distance(X, Y)[:, None]
+
+    def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
+        return X * -float(self.dim)
+
+    @property
+    def has_quarter_turn(self) -> bool:
+        return self.dim == 2
+
+    def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return np.cross(X, V) if self.dim == 2 else super().quarter_turn(X, V)
+
+    @property
+    def diameter(self) -> float:
+        return float(np.pi)
+
+    def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        # asin and acos lose half the digits next to the antipode and to the point itself.
+        X, Y = np.atleast_2d(X), np.atleast_2d(Y)
+        return 2.0 * np.arctan2(row_norms(X - Y), row_norms(X + Y))
+
+    def chord(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        half = 0.5 * distance
+        return 2.0 * np.sin(half), np.cos(half)
+
+    @property
+    def has_longitudes(self) -> bool:
+        return self.dim == 2
+
+    @property
+    def distance_unit(self) -> DistanceUnit:
+        return DistanceUnit(180.0 / np.pi, "°", "degrees")
+
+    def written_coordinates(self, X: FloatArray) -> WrittenCoordinates | None:
+        if self.dim != 2:
+            return None
+        lon, lat = lonlat_of(np.ascontiguousarray(X))
+        # Next to a pole a longitude in degrees loses its digits.
+        lon = lon[np.abs(X[:, 2]) < _NEAR_POLE]
+        return WrittenCoordinates(("longitudes", "latitudes"), (lon, lat), "°", np.pi / 180.0)
+
+    def nearest_points(self, points: FloatArray) -> NearestPoints:
+        return NearestPoints(points, None)
+
+    def charts(self, window: Window | None) -> Chart | Curve | None:
+        if self.dim == 1:
+            return Curve(0.0, 2.0 * np.pi, lambda s: np.column_stack([np.cos(s), np.sin(s)]))
+        return CubeChart() if self.dim == 2 else None
+
+    def view(self, name: str | None, X: FloatArray, centres: FloatArray) -> View:
+        return sphere_view(name, X, centres) if self.dim == 2 else super().view(name, X, centres)
+
+    def width_hint(self, n_columns: int) -> str:
+        if self.dim == 2 and n_columns == 2:
+            return " Longitude and latitude in degrees become unit vectors with lonlat_to_xyz(lon, lat)."
+        return ""
+
+    def uniform(self, n: int, random_state: Any = None) -> FloatArray:
+        rng = check_random_state(random_state)
+        draws = rng.standard_normal((check_count(n, "n", at_least=0), self.embedding_dim))
+        points: FloatArray = draws / np.linalg.norm(draws, axis=1)[:, None]
+        return points

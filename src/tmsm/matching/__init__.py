@@ -1,0 +1,1 @@
+"""Rows become equations, and equations an estimate."""

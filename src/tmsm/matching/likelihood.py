@@ -1,0 +1,424 @@
+"""The likelihood under truncation: −log p averaged over the rows, by nodes inside the region.
+
+    f(θ) = log ∫ e(x) exp(θ·(t(x) − t̄)) dx,   ∇f = E t − t̄,   Hess f = Cov t,
+
+t̄ the mean of the rows and e a known exposure.  Centred at t̄ the exponents are small where the rows
+are, so no digits are lost at high concentration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.data.rows import Block
+from tmsm.foundation.arrays import FloatArray, weighted_gram
+from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
+from tmsm.matching.equations import Equations, Terms
+from tmsm.matching.exposure import LogExposure, exposure_values
+from tmsm.matching.moments import StatisticSums
+from tmsm.matching.solve import solve
+from tmsm.measure.integrals import Plan, plan_nodes
+from tmsm.measure.nodes import has_nodes
+from tmsm.models.base import LinearModel
+from tmsm.models.constraints import AffineSubspace, Constraint, minimise_over
+from tmsm.models.local import LocalSet
+from tmsm.numerics.newton import Minimum, Objective, newton_step
+from tmsm.numerics.scaling import whitening
+from tmsm.regions import Region
+
+__all__ = ["LikelihoodEquations", "Maximum", "RegionLikelihood", "Truncated", "WholeLikelihood", "likelihood_near"]
+
+# The nodes are refined until they move the estimate by less than this share of its standard error.
+_ERROR_SHARE = 0.05
+# Nodes made for a θ serve all others whose log density differs from its own by so many standard deviations at most.
+_NEAR = 1.0
+# Nodes are made for a θ; if the maximum turns out to lie where they do not serve, they are made again.
+_MAX_ROUNDS = 6
+# One Newton step is enough where it ends so many standard errors from the maximum, and where the information changed
+# by no more than such a factor on the way.
+_STEP_ERROR, _STEP_CHANGE = 0.1, 2.0
+# Random nodes add their variance to the estimate's, which is then stated: a tenth of a standard error adds 0.5 %.
+_DRAW_ERROR_SHARE = 0.1
+_MAX_DRAWS = 1_000_000
+_LOWEST = -700.0
+_MAX_DRAW_NUMBERS = 20_000_000
+
+
+@dataclass(frozen=True)
+class WholeLikelihood:
+    """f where nothing was cut off, from the model's own normalising constant.
+
+    Attributes
+    ----------
+    model
+        The family, in the form that was computed with.
+    mean
+        t̄, shape (p,).
+    row
+        Any row, shape (1, D).
+    """
+
+    model: LinearModel
+    mean: FloatArray
+    row: FloatArray
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """f(θ), its gradient (p,) and Hessian (p, p)."""
+        model = self.model
+        # log kernel = θ·t + a constant, found at any row.
+        value = model.log_normaliser(theta) - float(model.log_kernel(self.row, theta)[0])
+        value += float((model.statistics(self.row)[0] - self.mean) @ theta)
+        expected, covariance = model.expectation(theta)
+        return value, expected - self.mean, covariance
+
+
+@dataclass(frozen=True)
+class RegionLikelihood:
+    """f at any θ near the one that its nodes were made for.
+
+    Attributes
+    ----------
+    statistics
+        t − t̄ at the nodes, shape (m, p).
+    log_weights
+        Shape (m,), exposure included.
+    error_share
+        What the nodes' error moves the estimate by, in standard errors.
+    extra_variance
+        What random nodes add to 1/n in the covariance; zero for a grid.
+    cell
+        How fine the grid is; None for random nodes.
+    pruned
+        Whether the grid covers only where the density that it was made for has its mass.
+    """
+
+    statistics: FloatArray
+    log_weights: FloatArray
+    error_share: float = 0.0
+    extra_variance: float = 0.0
+    cell: int | None = None
+    pruned: bool = False
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """f(θ), its gradient (p,) and Hessian (p, p)."""
+        exponents = self.statistics @ theta
+        exponents += self.log_weights
+        top = float(exponents.max())
+        exponents -= top
+        # Not below 1e−304: numbers that lose digits there are slow to compute with.
+        q = np.exp(np.maximum(exponents, _LOWEST, out=exponents), out=exponents)
+        total = float(q.sum())
+        q /= total
+        gradient = q @ self.statistics
+        hessian = weighted_gram(self.statistics, q) - np.outer(gradient, gradient)
+        return top + float(np.log(total)), gradient, hessian
+
+    @property
+    def description(self) -> str:
+        """The nodes and their error, in words."""
+        kind = "quadrature nodes" if self.cell is not None else "Monte Carlo nodes"
+        share = 100.0 * self.error_share
+        size = "below 0.01" if share < 0.01 else f"{share:.2g}"
+        return f"{len(self.log_weights):,} {kind}; their error is {size} % of the standard error"
+
+    def suits(
+        self, model: LinearModel, region: Region, theta: FloatArray, made_for: FloatArray, sample: FloatArray
+    ) -> bool:
+        """Whether nodes that were made for one θ serve another as well."""
+        if self.cell is None:
+            return self.effective_nodes(theta) >= 0.5 * self.effective_nodes(made_for)
+        change = theta - made_for
+        if all(float(change @ self(at)[2] @ change) <= _NEAR**2 for at in (theta, made_for)):
+            return True
+        return not self.pruned and plan_nodes(model.at(theta), region, sample).grid.cell <= self.cell
+
+    def effective_nodes(self, theta: FloatArray) -> float:
+        """For random nodes: how many equally weighted ones they are worth at θ."""
+        exponents = self.statistics @ theta + self.log_weights
+        q = np.exp(exponents - exponents.max())
+        return float(q.sum() ** 2 / (q @ q))
+
+
+@final
+@dataclass(frozen=True)
+class LikelihoodEquations(Equations):
+    """e_i(θ) = E t − t(x_i), the slope of minus the log-likelihood of a row.
+
+    Attributes
+    ----------
+    model
+        The family, in the form that was computed with.
+    objective
+        f(θ) with its gradient E t − t̄ and its Hessian.
+    mean
+        t̄, shape (p,).
+    """
+
+    model: LinearModel
+    objective: Objective
+    mean: FloatArray
+
+    @property
+    def n_equations(self) -> int:
+        return self.model.size
+
+    @property
+    def is_linear(self) -> bool:
+        return False
+
+    @property
+    def uses_distance(self) -> bool:
+        return False
+
+    def terms(self, block: Block) -> Terms:
+        return _StatisticTerms(self, self.model.statistics(block.X))
+
+    def expected(self, theta: FloatArray) -> FloatArray:
+        """E t under θ, shape (p,)."""
+        known = self.__dict__.get("_known")
+        if known is None or not np.array_equal(known[0], theta):
+            known = theta, self.objective(theta)[1] + self.mean
+            self.__dict__["_known"] = known  # one pass asks for the same in every block
+        expected: FloatArray = known[1]
+        return expected
+
+
+@dataclass(frozen=True)
+class _StatisticTerms(Terms):
+    equations: LikelihoodEquations
+    statistics: FloatArray
+
+    def residuals(self, theta: FloatArray) -> FloatArray:
+        return self.equations.expected(theta) - self.statistics
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Where the likelihood is largest, the nodes that show it, and whether one Newton step was enough."""
+
+    theta: FloatArray
+    likelihood: RegionLikelihood
+    one_step: bool = False
+
+    @property
+    def value(self) -> float:
+        """The value of f there."""
+        return self.likelihood(self.theta)[0]
+
+
+@final
+@dataclass(frozen=True)
+class Truncated:
+    """Rows of a model that was only seen inside a region, and the search for their maximum of the likelihood.
+
+    Attributes
+    ----------
+    model, region, log_exposure
+        What is fitted, and where and how the rows could be seen.
+    sums, sample
+        Of the rows: their statistics, and some of them, shape (m, D).
+    random_state
+        Of random nodes.
+    """
+
+    model: LinearModel
+    region: Region
+    sums: StatisticSums
+    sample: FloatArray
+    log_exposure: LogExposure | None = None
+    random_state: Any = 0
+
+    @property
+    def constraint(self) -> Constraint:
+        """The set in which θ is sought."""
+        return self.model.constraint
+
+    def near(self, theta: FloatArray) -> RegionLikelihood:
+        """The likelihood with nodes for θ."""
+        return likelihood_near(
+            self.model, self.region, theta, self.sums, self.sample, self.log_exposure, self.random_state
+        )
+
+    def maximum(self, start: FloatArray | None, *, one_step: bool = False) -> Maximum:
+        """The maximum, from a θ and, where that does not lead there, from the naive likelihood's and a flat density.
+
+        In θ without a constraint f is convex, and any minimum is the lowest.  On a curved set the value is compared
+        with that at the naive likelihood's θ, and the search begins there again if that one is better.  With
+        ``one_step`` a single Newton step is taken where it is enough.
+        """
+        convex = self.constraint.is_flat
+        found: Maximum | None = None
+        reasons: list[EstimationError] = []
+
+        def search(theta: FloatArray, one_step: bool = False) -> Maximum | None:
+            try:
+                return self._from(theta, one_step)
+            except EstimationError as error:
+                reasons.append(error)
+                return None
+
+        if start is not None:
+            found = search(start, one_step)
+            if found is not None and convex:
+                return found
+        try:
+            naive = self.model.maximise_likelihood(self.sums.mean)
+        except EstimationError as error:
+            reasons.append(error)
+        except InvalidInputError:  # a family without a likelihood on the whole manifold
+            pass
+        else:
+            if found is None or self._value(naive, found) < found.value:
+                found = search(naive)
+        if found is None and convex and self.region.manifold.is_closed:  # where a flat density exists
+            found = search(self.constraint.point(np.zeros(self.model.size)).theta)
+        if found is None:
+            raise reasons[0] if reasons else _no_maximum()
+        return found
+
+    def _value(self, theta: FloatArray, found: Maximum) -> float:
+        """The value of f at another θ, by the nodes of a maximum if they serve."""
+        likelihood = found.likelihood
+        if not likelihood.suits(self.model, self.region, theta, found.theta, self.sample):
+            if likelihood.cell is None:
+                return np.inf  # values by other random nodes cannot be compared
+            likelihood = self.near(theta)
+        return likelihood(theta)[0]
+
+    def _from(self, theta: FloatArray, one_step: bool) -> Maximum:
+        """The maximum that a search from θ ends in."""
+        for _ in range(_MAX_ROUNDS):
+            likelihood = self.near(theta)
+            if one_step:
+                step = newton_step(likelihood, self.constraint.point(theta), self.constraint.allows)
+                if self._is_enough(likelihood, theta, step):
+                    return Maximum(step.point.theta, likelihood, one_step=True)
+                one_step = False
+            best = minimise_over(self.constraint, likelihood, [theta, *self._projected(likelihood, theta)])
+            if best is None:
+                break
+            before, theta = theta, best.minimum.point.theta
+            if likelihood.suits(self.model, self.region, theta, before, self.sample):
+                return Maximum(theta, likelihood)
+        raise _no_maximum()
+
+    def _projected(self, likelihood: RegionLikelihood, theta: FloatArray) -> list[FloatArray]:
+        """In a small region another start: the θ of a curved family that is nearest to the best normal density there.
+
+        The normal densities are a linear space, in which f has one minimum; near means in its curvature there.
+        """
+        constraint = self.constraint
+        if not isinstance(constraint, LocalSet):
+            return []
+        basis = np.eye(theta.size)[:, constraint.local.normal_statistics]
+        normal = minimise_over(AffineSubspace(np.zeros(theta.size), basis), likelihood, [theta])
+        if normal is None:
+            return []
+        top = normal.minimum.point.theta
+        information = likelihood(top)[2]
+        try:
+            return [solve(constraint, information, -information @ top).theta]
+        except EstimationError:
+            return []
+
+    def _is_enough(self, likelihood: RegionLikelihood, start: FloatArray, step: Minimum) -> bool:
+        """Whether a step ended at the maximum but for a share of a standard error: it stayed where f is a quadratic."""
+        if not (step.reached and self.sums.effective_n * step.decrement <= _STEP_ERROR**2):
+            return False
+        tangent = self.constraint.tangent(step.point.theta)
+        before, after = (tangent.T @ likelihood(at)[2] @ tangent for at in (start, step.point.theta))
+        white, _ = whitening(after)
+        changes = np.linalg.eigvalsh(white.T @ before @ white)
+        return bool(changes[0] >= 1.0 / _STEP_CHANGE and changes[-1] <= _STEP_CHANGE)
+
+
+def _no_maximum() -> EstimationError:
+    return EstimationError(
+        "The likelihood under truncation has no maximum that could be found: inside this region the rows "
+        "do not determine every parameter. Use more rows, fix what is known, or a smaller model."
+    )
+
+
+def likelihood_near(
+    model: LinearModel,
+    region: Region,
+    theta: FloatArray,
+    sums: StatisticSums,
+    sample: FloatArray,
+    log_exposure: LogExposure | None = None,
+    random_state: Any = 0,
+) -> RegionLikelihood:
+    """The likelihood with nodes that suit densities near θ and the number of rows."""
+    if has_nodes(region):
+        return _by_quadrature(model, region, theta, sums, sample, log_exposure)
+    return _by_draws(model, region, theta, sums, log_exposure, random_state)
+
+
+def _by_quadrature(
+    model: LinearModel,
+    region: Region,
+    theta: FloatArray,
+    sums: StatisticSums,
+    sample: FloatArray,
+    log_exposure: LogExposure | None,
+) -> RegionLikelihood:
+    tangent = model.constraint.tangent(theta)
+    plan = plan_nodes(model.at(theta), region, sample).affordable
+    coarse = _on_grid(model, plan, sums.mean, log_exposure)
+    while True:
+        finer, last = plan.finer, False
+        if finer is None:
+            return coarse
+        try:
+            fine = _on_grid(model, finer, sums.mean, log_exposure)
+        except TooManyNodesError:
+            if coarse.error_share > 0.0:
+                return coarse
+            # The finest nodes there can be; what the step to them changed tells their error.
+            coarse, fine, last = _on_grid(model, plan.coarser, sums.mean, log_exposure), coarse, True
+        _, before, _ = coarse(theta)
+        _, after, hessian = fine(theta)
+        # How far the change moves θ̂, in standard errors: sqrt(n Δᵀ Cov⁻¹ Δ) along the family.
+        change = tangent.T @ (after - before)
+        moved = np.linalg.lstsq(tangent.T @ hessian @ tangent, change)[0]
+        share = float(np.sqrt(max(sums.effective_n * float(change @ moved), 0.0)))
+        fine = replace(fine, error_share=share)
+        if share <= _ERROR_SHARE or last:
+            return fine
+        plan, coarse = finer, fine
+
+
+def _on_grid(model: LinearModel, plan: Plan, mean: FloatArray, log_exposure: LogExposure | None) -> RegionLikelihood:
+    nodes = plan.nodes()
+    log_weights = nodes.log_weights
+    if log_exposure is not None:
+        log_weights = log_weights + exposure_values(log_exposure, nodes.X)
+    statistics = model.statistics(nodes.X) - mean
+    return RegionLikelihood(statistics, log_weights, cell=plan.grid.cell, pruned=plan.prune is not None)
+
+
+def _by_draws(
+    model: LinearModel,
+    region: Region,
+    theta: FloatArray,
+    sums: StatisticSums,
+    log_exposure: LogExposure | None,
+    random_state: Any,
+) -> RegionLikelihood:
+    """Nodes drawn from the density at θ inside the region (Geyer and Thompson 1992)."""
+    wanted = sums.effective_n / _DRAW_ERROR_SHARE**2
+    n = int(min(max(wanted, 50_000), _MAX_DRAWS, _MAX_DRAW_NUMBERS // theta.size))
+    try:
+        X = model.sample(n, region, random_state=random_state, **model.parameters(theta))
+    except EstimationError as error:
+        raise EstimationError(f"No Monte Carlo nodes near the estimate of score matching: {error}") from None
+    statistics = model.statistics(X) - sums.mean
+    log_weights = -(statistics @ theta)
+    if log_exposure is not None:
+        log_weights += exposure_values(log_exposure, X)
+    likelihood = RegionLikelihood(statistics, log_weights)
+    effective = likelihood.effective_nodes(theta)
+    return replace(likelihood, error_share=float(np.sqrt(sums.effective_n / effective)), extra_variance=1.0 / effective)

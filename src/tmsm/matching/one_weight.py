@@ -1,0 +1,112 @@
+"""The equations of one weight W, for any density:
+
+    e(θ) = ⟨∇s, W (ψ + ∇log e) + div W⟩ + ⟨W, Hess s⟩,   ψ = ∇ log p,   s = ∂ log p/∂θ,
+
+half the slope of J(θ) = mean [⟨ψ, Wψ⟩ + 2 ⟨W, Hess log p⟩ + 2 ⟨div W + W ∇log e, ψ⟩].  Where log p = θ·t it is
+A θ + b with A = ⟨∇t, W ∇t⟩ and b = ⟨W, Hess t⟩ + ⟨div W + W ∇log e, ∇t⟩.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.data.rows import Block
+from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
+from tmsm.matching.equations import Equations, Terms
+from tmsm.matching.exposure import LogExposure, exposure_terms
+from tmsm.models.base import LinearModel, Model
+from tmsm.weights import Weight
+
+__all__ = ["OneWeight", "WeightTerms"]
+
+
+@final
+@dataclass(frozen=True)
+class OneWeight(Equations):
+    """Model, resolved weight and known exposure."""
+
+    model: Model
+    weight: Weight
+    log_exposure: LogExposure | None = None
+
+    @property
+    def n_equations(self) -> int:
+        return self.model.size
+
+    @property
+    def is_linear(self) -> bool:
+        return self.model.is_linear
+
+    def terms(self, block: Block) -> WeightTerms:
+        return WeightTerms(self, block)
+
+
+class WeightTerms(Terms):
+    """One block with its weight field, ready to be contracted with the model's derivatives."""
+
+    def __init__(self, equations: OneWeight, block: Block) -> None:
+        self.model = equations.model
+        self.X = block.X
+        self.field = equations.weight.field(block.view)
+        # W ∇log e, the part of the flux that the known exposure adds.
+        self.known_flux: FloatArray | None = None
+        if equations.log_exposure is not None:
+            _, gradient = exposure_terms(equations.log_exposure, self.X)
+            gradient = block.view.region.manifold.project_tangent(self.X, gradient)
+            self.known_flux = self.field.apply(gradient)
+
+    def residuals(self, theta: FloatArray) -> FloatArray:
+        """In O(pD) a row: A_i θ = ⟨∇t, W ψ⟩."""
+        flux = self.field.flux(self.model.log_gradient(self.X, theta))
+        if self.known_flux is not None:
+            flux += self.known_flux
+        tangent = self.model.tangent(theta)
+        e = tangent.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
+        e += tangent.gradient_dot(self.X, flux)
+        return e
+
+    def objective(self, theta: FloatArray) -> FloatArray:
+        """Each row's part of J(θ), shape (n,)."""
+        psi = self.model.log_gradient(self.X, theta)
+        flux = self.field.flux(psi) + self.field.flux(np.zeros_like(psi))  # W ψ + 2 div W
+        if self.known_flux is not None:
+            flux += 2.0 * self.known_flux
+        return row_dots(psi, flux) + 2.0 * self.field.contract(
+            lambda V: self.model.log_hessian(self.X, V, theta), lambda: self.model.log_laplacian(self.X, theta)
+        )
+
+    @property
+    def _linear(self) -> LinearModel:
+        assert isinstance(self.model, LinearModel), "the equations are linear"
+        return self.model
+
+    def _hessian(self) -> FloatArray:
+        return self._linear.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
+
+    def A_sum(self, w: FloatArray | None) -> FloatArray:
+        model, a = self._linear, self.field.isotropic
+        total = np.zeros((model.size, model.size))
+        if isinstance(a, np.ndarray) or a != 0.0:
+            total += model.gradient_gram(self.X, a if w is None else a * w)
+        for u, c in self.field.tensor_directions:
+            total += weighted_gram(model.gradient_dot(self.X, u), c if w is None else c * w)
+        return total
+
+    def b_sum(self, w: FloatArray | None) -> FloatArray:
+        hessian = self._hessian()
+        total: FloatArray = hessian.sum(axis=0) if w is None else w @ hessian
+        for u, _, delta in self.field.directions:
+            total += _sum(self._linear.gradient_dot(self.X, u), delta, w)
+        if self.known_flux is not None:
+            total += _sum(self._linear.gradient_dot(self.X, self.known_flux), 1.0, w)
+        return total
+
+
+def _sum(rows: FloatArray, coefficient: FloatArray | float, w: FloatArray | None) -> FloatArray:
+    """Sum over rows, weighted by sample weights and a coefficient, shape (p,)."""
+    factor = coefficient if w is None else coefficient * w
+    total: FloatArray = factor @ rows if isinstance(factor, np.ndarray) else factor * rows.sum(axis=0)
+    return total

@@ -1,0 +1,1 @@
+"""Integrals over regions: cells, nodes, draws."""

@@ -1,0 +1,264 @@
+"""Integrals of a density over a region: where to put nodes, how fine, and the error that is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tmsm.foundation.arrays import FloatArray, row_norms
+from tmsm.foundation.errors import EstimationError, TooManyNodesError
+from tmsm.manifolds import Window
+from tmsm.measure.cells import Prune
+from tmsm.measure.nodes import MAX_NODES, Grid, Nodes, build_nodes, has_nodes
+from tmsm.regions import Region
+
+__all__ = ["Density", "KernelIntegral", "LogMass", "Plan", "integrate_kernel", "log_sum", "plan_nodes"]
+
+# Cells are at most so many widths of the density across, and its exponent changes in one by at most so much.
+_WIDTHS, _CHANGE = 1.5, 4.0
+# Grids finer than this are pruned to where the density has its mass, instead of being kept for the region.
+_FINEST_SHARED, _FINEST_SHARED_IN_WINDOW = 5, 6
+_LEAF = 3
+_PRUNED_LEAF = 1
+_MAX_LEAF = 10
+# Grids are refined until one step changes the result by less than the first, and the nodes leave less than the
+# second in doubt.
+_TOLERANCE, _DOUBT_TOLERANCE = 1e-6, 1e-5
+# Independent doubts along the border add up to so many times the root of their squares at most.
+_SPREADS = 3.0
+_DRAWS = 2**18
+
+
+class Density(Protocol):
+    """A density on a manifold, known up to its normalising constant."""
+
+    def log_kernel(self, X: FloatArray) -> FloatArray:
+        """Its logarithm up to a constant, shape (n,)."""
+
+    def log_gradient(self, X: FloatArray) -> FloatArray:
+        """The tangent gradient of that, shape (n, D)."""
+
+    def log_hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Its second derivative along tangent rows V (n, D), shape (n,)."""
+
+    def extent(self) -> tuple[FloatArray, FloatArray]:
+        """On a manifold without end: corners, shape (D,), of a box with all of the density but e^−40."""
+
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Independent draws on the whole manifold, shape (n, D)."""
+
+    def log_normaliser(self) -> float:
+        """Logarithm of the integral of exp(log_kernel) over the whole manifold."""
+
+    @property
+    def rounding(self) -> float:
+        """What rounding does to its logarithm."""
+
+
+class LogMass(NamedTuple):
+    """Logarithm of a region's probability and its error.
+
+    Up to dimension two the error is a bound in practice; above, by draws, it is a standard error.
+    """
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class KernelIntegral:
+    """Logarithm of the integral of exp(log_kernel) over a region and an estimate of its error."""
+
+    log_integral: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which nodes serve a density: the grid, and how to prune it if it is too fine to be kept."""
+
+    region: Region
+    grid: Grid
+    prune: Prune | None
+
+    def nodes(self) -> Nodes:
+        """The nodes; shared by everyone who asks for the same."""
+        return build_nodes(self.region, self.grid, self.prune)
+
+    @property
+    def finer(self) -> Plan | None:
+        """One step finer next to the border; None at the finest."""
+        if self.grid.leaf >= _MAX_LEAF:
+            return None
+        return self._with_leaf(self.grid.leaf + 1)
+
+    @property
+    def coarser(self) -> Plan:
+        """One step coarser next to the border."""
+        return self._with_leaf(self.grid.leaf - 1)
+
+    @property
+    def affordable(self) -> Plan:
+        """The plan itself, or the finest coarser one that has not too many nodes."""
+        try:
+            self.nodes()
+        except TooManyNodesError:
+            if self.grid.leaf <= 1:
+                raise
+            return self.coarser.affordable
+        return self
+
+    def _with_leaf(self, leaf: int) -> Plan:
+        return Plan(self.region, replace(self.grid, leaf=leaf), self.prune)
+
+
+def log_sum(exponents: FloatArray) -> float:
+    """Log Σ exp, without overflow."""
+    top = float(exponents.max())
+    return top + float(np.log(np.exp(exponents - top).sum()))
+
+
+def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) -> Plan:
+    """Choose nodes for densities like this one; rows X, if given, lie where the density has its mass."""
+    window = _window(density, region, X)
+    chart = region.manifold.charts(window)
+    assert chart is not None, "has_nodes() comes first"
+    grid = Grid(2 if window is None else 4, 1, window)
+    # Fine enough for the region's shape: some cells must lie inside as a whole.
+    while True:
+        nodes = build_nodes(region, grid)
+        if len(nodes.X) and nodes.n_inside >= 16:
+            break
+        if grid.cell >= 24:
+            raise EstimationError("No part of the region was found to integrate over: it has almost no area.")
+        grid = Grid(grid.cell + 1, 1, window)
+    # Fine enough for the density's curvature, and then for its slope where it has its mass.
+    heavy = _heaviest(density, nodes, X)
+    curvature = _curvature(density, region, heavy)
+    cell = grid.cell
+    for bend in (True, False):
+        if bend:
+            side = _WIDTHS / np.sqrt(max(curvature, 1e-300))
+        else:
+            slope = float(row_norms(density.log_gradient(heavy)).max())
+            side = _CHANGE / max(slope, 1e-300)
+        side /= chart.unit
+        cell = max(cell, int(np.ceil(-np.log2(min(side, 1.0)))))
+        finest = max(_FINEST_SHARED if window is None else _FINEST_SHARED_IN_WINDOW, grid.cell)
+        prune = _pruned_to(density, 2.0 * curvature) if cell > finest else None
+        if bend:
+            heavy = _heaviest(density, build_nodes(region, Grid(cell, 1, window), prune), X)
+    return Plan(region, Grid(cell, _LEAF if prune is None else _PRUNED_LEAF, window), prune)
+
+
+def _heaviest(density: Density, nodes: Nodes, X: FloatArray | None) -> FloatArray:
+    """The nodes that hold the mass of the density, and the rows."""
+    exponents = density.log_kernel(nodes.X) + nodes.log_weights
+    heavy = nodes.X[exponents >= exponents.max() - 20.0]
+    return heavy if X is None else np.vstack([heavy, X])
+
+
+def integrate_kernel(density: Density, region: Region) -> KernelIntegral:
+    """Integrate exp(log_kernel) over the region: by nodes up to dimension two, by draws above.
+
+    The error is the larger of what the last refinement changed and what the nodes themselves leave in doubt.
+    """
+    if not has_nodes(region):
+        return _integrate_by_draws(density, region)
+    plan: Plan | None = plan_nodes(density, region).affordable
+    assert plan is not None
+    before = _on_nodes(density, plan.coarser).log_integral
+    found = None
+    while plan is not None:
+        try:
+            after = _on_nodes(density, plan)
+        except TooManyNodesError:
+            break  # the result so far stands, with its error
+        change = abs(after.log_integral - before)
+        found, before = KernelIntegral(after.log_integral, max(change, after.error)), after.log_integral
+        enough = change <= _TOLERANCE and after.error <= _DOUBT_TOLERANCE
+        if enough or after.n_nodes > MAX_NODES // 4:
+            break
+        plan = plan.finer
+    assert found is not None, "the first plan gives a result or raises"
+    return KernelIntegral(found.log_integral, max(found.error, density.rounding))
+
+
+class _OnNodes(NamedTuple):
+    """An integral on one grid and what its nodes leave in doubt."""
+
+    log_integral: float
+    error: float
+    n_nodes: int
+
+
+def _on_nodes(density: Density, plan: Plan) -> _OnNodes:
+    nodes = plan.nodes()
+    log_integral = log_sum(density.log_kernel(nodes.X) + nodes.log_weights)
+    doubts = nodes.doubts
+    error = 0.0
+    if len(doubts.X):
+        # Density relative to the integral; far outside the region it may be large, but there nothing is in doubt.
+        height = np.exp(np.minimum(density.log_kernel(doubts.X) - log_integral, 700.0))
+        bias, blind = float(height @ doubts.bias), float(height @ doubts.blind)
+        error = abs(bias) + _SPREADS * float(np.linalg.norm(height * doubts.spread)) + blind
+    return _OnNodes(log_integral, error, len(nodes.X))
+
+
+def _integrate_by_draws(density: Density, region: Region) -> KernelIntegral:
+    draws = density.draw(_DRAWS, np.random.default_rng(0))
+    n_inside = int(np.count_nonzero(region.signed_distance(draws)[0] > 0.0))
+    if n_inside == 0:
+        raise EstimationError(
+            f"None of {_DRAWS:,} draws fell inside the region: it has less than {3.0 / _DRAWS:.0e} of the mass, "
+            f"too little to normalise the density in {region.manifold.dim} dimensions."
+        )
+    share = n_inside / _DRAWS
+    error = float(np.sqrt((1.0 - share) / n_inside))
+    return KernelIntegral(density.log_normaliser() + float(np.log(share)), error)
+
+
+def _window(density: Density, region: Region, X: FloatArray | None) -> Window | None:
+    """A box that holds all of the density but e^−40, on rounded numbers so that fits share it; none where it ends."""
+    if region.manifold.is_closed:
+        return None
+    low, high = density.extent()
+    # Where the mass outside the region is nearest to it, that inside is beyond the usual extent.
+    middle = 0.5 * (low + high)[None, :]
+    if region.manifold.contains(middle).all():
+        distance = max(-float(region.signed_distance(middle)[0][0]), 0.0)
+        low, high = low - distance, high + distance
+    if X is not None:
+        spread = np.ptp(X, axis=0)
+        low, high = np.minimum(low, X.min(axis=0) - spread), np.maximum(high, X.max(axis=0) + spread)
+    bottom, top = region.bounds
+    low, high = np.maximum(low, bottom), np.minimum(high, top)
+    unit = 2.0 ** np.ceil(np.log2(high - low) - 4.0)
+    rounded_low = np.maximum(np.floor(low / unit) * unit, bottom)
+    rounded_high = np.minimum(np.ceil(high / unit) * unit, top)
+    return tuple(rounded_low.tolist()), tuple(rounded_high.tolist())
+
+
+def _curvature(density: Density, region: Region, X: FloatArray) -> float:
+    """The largest |Hess log p(v, v)| at some rows, for a few tangent directions v of length one."""
+    rng = np.random.default_rng(0)
+    X = X[:: -(-len(X) // 256)]
+    largest = 0.0
+    for _ in range(4):
+        V = region.manifold.project_tangent(X, rng.standard_normal(X.shape))
+        V = V / np.maximum(row_norms(V), 1e-300)[:, None]
+        largest = max(largest, float(np.abs(density.log_hessian(X, V)).max()))
+    return largest
+
+
+def _pruned_to(density: Density, curvature: float) -> Prune:
+    def prune(X: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
+        if len(X) == 0:
+            return np.empty(0), np.empty(0)
+        values = density.log_kernel(X)
+        slope = row_norms(density.log_gradient(X))
+        return values, values + slope * radius + curvature * radius**2
+
+    return prune

@@ -1,0 +1,82 @@
+"""Densities that are not linear in θ: heavy tails, mixtures, anything with a logarithm and its derivatives."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.foundation.arrays import FloatArray, row_dots
+from tmsm.models.base import Model, Tangent
+
+__all__ = ["NonlinearModel"]
+
+# Of differences in θ, as a share of its size: the cube root of rounding.
+_STEP = 1e-5
+
+
+class NonlinearModel(Model):
+    """A family log p(x; θ) with derivatives in x along the manifold.
+
+    A subclass gives log_kernel, log_gradient, log_hessian and log_laplacian, where to begin the search, and the way from
+    θ to named parameters.  Derivatives in θ are by differences, unless `tangent` gives them.
+    """
+
+    @property
+    def is_linear(self) -> bool:
+        return False
+
+    @abstractmethod
+    def starts(self, X: FloatArray) -> list[FloatArray]:
+        """Some θ, shape (p,) each, from which a search for the best one for rows like X (n, D) begins."""
+
+    def tangent(self, theta: FloatArray) -> Tangent:
+        return _Differences(self, theta)
+
+
+@final
+@dataclass(frozen=True)
+class _Differences(Tangent):
+    """∂ log p/∂θ by central differences."""
+
+    model: Model
+    theta: FloatArray
+
+    def _ends(self) -> list[tuple[FloatArray, FloatArray, float]]:
+        largest = max(float(np.abs(self.theta).max()), 1e-6)
+        found = []
+        for k, unit in enumerate(np.eye(self.theta.size)):
+            h = _STEP * max(abs(float(self.theta[k])), 1e-2 * largest)
+            found.append((self.theta + h * unit, self.theta - h * unit, 2.0 * h))
+        return found
+
+    def statistics(self, X: FloatArray) -> FloatArray:
+        model = self.model
+        columns = [(model.log_kernel(X, a) - model.log_kernel(X, b)) / width for a, b, width in self._ends()]
+        return np.stack(columns, axis=1)
+
+    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        model = self.model
+        columns = [
+            row_dots(model.log_gradient(X, a) - model.log_gradient(X, b), V) / width for a, b, width in self._ends()
+        ]
+        return np.stack(columns, axis=1)
+
+    def weighted_hessian(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+    ) -> FloatArray:
+        model = self.model
+
+        def contracted(theta: FloatArray) -> FloatArray:
+            total: FloatArray = isotropic * model.log_laplacian(X, theta)
+            for u, c in directions:
+                total = total + c * model.log_hessian(X, u, theta)
+            return total
+
+        return np.stack([(contracted(a) - contracted(b)) / width for a, b, width in self._ends()], axis=1)

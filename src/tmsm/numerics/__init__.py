@@ -1,0 +1,1 @@
+"""Numerical methods that know no data: Newton's method, quadratics on a sphere, scaled linear algebra."""

@@ -1,0 +1,58 @@
+"""The border as the rows of one block see it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tmsm.foundation.arrays import BoolArray, FloatArray, IntArray
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.regions.region import Region
+
+__all__ = ["BorderView"]
+
+
+class BorderView:
+    """The border as seen from the rows of one block; each distance is computed once, on demand."""
+
+    def __init__(self, region: Region, X: FloatArray) -> None:
+        self.region = region
+        self.X = X
+        self._distances: dict[tuple[str, int | None], tuple[FloatArray, FloatArray]] = {}
+        self._laplacian: FloatArray | None = None
+
+    def distance(self, metric: str = "geodesic", axis: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """Signed distance (n,) and tangent gradient (n, D)."""
+        key = (metric, axis)
+        if key not in self._distances:
+            self._distances[key] = self._computed(metric, axis)
+        return self._distances[key]
+
+    def _computed(self, metric: str, axis: int | None) -> tuple[FloatArray, FloatArray]:
+        if metric == "chordal" and self.region.has_border:
+            d, gradient = self.distance()
+            d, slope = self.region.manifold.chord(d)
+            return d, gradient * slope[:, None]
+        if metric != "geodesic":
+            return self.region.distance_in(self.X, metric, axis)
+        smooth = self.region.smooth_border
+        if smooth is None:
+            return self.region.signed_distance(self.X)
+        d, gradient, self._laplacian = smooth.smooth_distance(self.X)
+        return d, gradient
+
+    @property
+    def laplacian(self) -> FloatArray:
+        """Laplace–Beltrami operator of the geodesic distance, shape (n,), for a smooth border."""
+        self.distance()
+        if self._laplacian is None:
+            raise InvalidInputError(f"The distance to the border of {self.region!r} has no Laplacian everywhere.")
+        return self._laplacian
+
+    def where(self, chosen: BoolArray | IntArray | slice) -> BorderView:
+        """The same for some of the rows, with the geodesic distance where it is known."""
+        view = BorderView(self.region, np.asfortranarray(self.X[chosen]))
+        known = self._distances.get(("geodesic", None))
+        if known is not None:
+            view._distances["geodesic", None] = known[0][chosen], np.asfortranarray(known[1][chosen])
+            view._laplacian = None if self._laplacian is None else self._laplacian[chosen]
+        return view

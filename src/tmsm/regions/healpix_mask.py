@@ -1,0 +1,176 @@
+"""Sky masks: the observed pixels of a HEALPix map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.foundation.arrays import ArrayLike, FloatArray
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import check_count, check_flag, check_number
+from tmsm.manifolds import Manifold, Sphere
+from tmsm.manifolds.coordinates import lonlat_to_xyz
+from tmsm.regions.landmarks import Landmarks
+from tmsm.regions.polygon.outlines import ROOM, chain_edges, height_above_arcs, vertex_numbers
+from tmsm.regions.polygon.spherical import SphericalPolygon, polygon_of_outline
+from tmsm.regions.region import Region
+
+__all__ = ["HealpixMask"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class HealpixMask(Region):
+    """The union of some pixels of a HEALPix map; its border is their outline.
+
+    Needs ``astropy-healpix`` (``pip install tmsm[sky]``).  Pixel edges are curves; they are cut into
+    arcs that stay within ``tolerance`` of them, and the distance is exact to these.
+
+    Parameters
+    ----------
+    nside
+        Resolution of the map, a power of two.
+    pixels
+        Indices of the observed pixels, or a boolean map of all 12 nside² of them.
+    nest
+        Whether the order is nested; else it is ring order.
+    tolerance
+        Largest distance in radians between a pixel's edge and its arcs.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> mask = tmsm.HealpixMask(nside=1, pixels=[0, 1, 2, 3])  # the four pixels round the north pole
+    >>> mask.contains(tmsm.lonlat_to_xyz([0, 0], [80, -80]))
+    array([ True, False])
+    """
+
+    nside: int
+    pixels: Any
+    nest: bool
+    tolerance: float
+
+    def __init__(self, nside: int, pixels: ArrayLike, nest: bool = False, tolerance: float = 1e-6) -> None:
+        nside = check_count(nside, "nside")
+        if nside & (nside - 1):
+            raise InvalidInputError(f"nside must be a power of two; got {nside}.")
+        total = 12 * nside**2
+        chosen = np.asarray(pixels)
+        if chosen.dtype == np.bool_:
+            if chosen.shape != (total,):
+                raise InvalidInputError(
+                    f"A boolean map of nside {nside} has {total} entries; got shape {chosen.shape}."
+                )
+            chosen = np.flatnonzero(chosen)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise InvalidInputError("pixels must be whole numbers, one for each observed pixel, or a boolean map.")
+        chosen = np.unique(chosen).astype(np.int64)
+        if chosen.size == 0:
+            raise InvalidInputError("pixels is empty: nothing was observed.")
+        if chosen[0] < 0 or chosen[-1] >= total:
+            worst = chosen[0] if chosen[0] < 0 else chosen[-1]
+            raise InvalidInputError(f"pixels must be between 0 and {total - 1} for nside {nside}; got {worst}.")
+        if chosen.size == total:
+            raise InvalidInputError("All pixels were observed: use Everywhere(Sphere(2)).")
+        chosen.flags.writeable = False
+        object.__setattr__(self, "nside", nside)
+        object.__setattr__(self, "pixels", chosen)
+        object.__setattr__(self, "nest", check_flag(nest, "nest"))
+        object.__setattr__(self, "tolerance", check_number(tolerance, "tolerance", above=0.0))
+
+    def __repr__(self) -> str:
+        share = self.pixels.size / (12 * self.nside**2)
+        return (
+            f"HealpixMask(nside={self.nside}, <{self.pixels.size:,} pixels, {share:.3%} of the sky>, nest={self.nest})"
+        )
+
+    @property
+    def is_costly(self) -> bool:
+        return True
+
+    @property
+    def manifold(self) -> Manifold:
+        return Sphere(2)
+
+    @property
+    def area(self) -> float:
+        """Area in steradians: all pixels have the same."""
+        return float(4 * np.pi * self.pixels.size / (12 * self.nside**2))
+
+    @cached_property
+    def outline(self) -> SphericalPolygon:
+        """The border as a polygon of great-circle arcs."""
+        from astropy_healpix import HEALPix
+
+        grid = HEALPix(self.nside, order="nested" if self.nest else "ring")
+        observed = np.zeros(12 * self.nside**2, dtype=bool)
+        observed[self.pixels] = True
+        # Neighbours come as SW, W, NW, N, NE, E, SE, S; corners as N, W, S, E, so edges as NW, SW, SE, NE.
+        with np.errstate(invalid="ignore"):  # some corners of the base pixels have no neighbour
+            across = np.asarray(grid.neighbours(self.pixels))[[2, 0, 6, 4]]
+        on_border = ~observed[across]
+        pixel, edge = self.pixels[np.nonzero(on_border)[1]], np.nonzero(on_border)[0]
+        pieces, points = _split_edges(grid, pixel, edge, self.tolerance)
+        first = np.cumsum(pieces) - pieces
+        numbers = vertex_numbers(np.vstack([points[first], _along(grid, pixel, edge, np.ones(len(pixel)))]))
+        rings = [
+            points[np.concatenate([np.arange(first[k], first[k] + pieces[k]) for k in edges])]
+            for edges, _ in chain_edges(numbers[: len(pixel)], numbers[len(pixel) :])
+        ]
+        return polygon_of_outline(rings)
+
+    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return self.outline.signed_distance(X)
+
+    def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+        return self.outline.projected_distance(X, axis)
+
+    @property
+    def landmarks(self) -> Landmarks:
+        return self.outline.landmarks
+
+    @property
+    def border_curves(self) -> list[FloatArray] | None:
+        return self.outline.border_curves
+
+    def plot(self, ax: Any = None, **style: Any) -> Any:
+        """Draw the outline in longitude and latitude; returns the axes."""
+        return self.outline.plot(ax, **style)
+
+
+def _split_edges(grid: Any, pixel: Any, edge: Any, tolerance: float) -> tuple[Any, FloatArray]:
+    """Number of arcs for each edge (m,), as few as stay within the tolerance, and the starts of all of them."""
+    pieces = np.ones(len(pixel), dtype=np.int64)
+    todo = np.arange(len(pixel))
+    while todo.size:
+        # Both ends of every arc and three points along the edge between them: edges across the equator are S-shaped.
+        which, step = _steps(4 * pieces[todo] + 1)
+        points = _along(grid, pixel[todo][which], edge[todo][which], step / (4.0 * pieces[todo][which]))
+        middle = np.flatnonzero(step % 4 == 2)
+        a, b = points[middle - 2], points[middle + 2]
+        gap = np.max([height_above_arcs(points[middle + k], a, b) for k in (-1, 0, 1)], axis=0)
+        worst = np.maximum.reduceat(gap, np.cumsum(pieces[todo]) - pieces[todo]) / (ROOM * tolerance)
+        # Twice as many pieces are four times as close.
+        finer = np.ceil(pieces[todo] * np.sqrt(worst)).astype(np.int64)
+        pieces[todo] = np.where(worst > 1.0, np.maximum(finer, pieces[todo] + 1), pieces[todo])
+        todo = todo[worst > 1.0]
+    which, step = _steps(pieces)
+    return pieces, _along(grid, pixel[which], edge[which], step / pieces[which])
+
+
+def _steps(counts: Any) -> tuple[Any, Any]:
+    """0, …, count − 1 for each of some counts, one after the other: whose they are, and the numbers."""
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _along(grid: Any, pixel: Any, edge: Any, share: FloatArray) -> FloatArray:
+    """Points at a share of the way along an edge of each pixel, counter-clockwise, shape (m, 3)."""
+    # From corner to corner: north, west, south, east and north again.
+    x, y = np.array([1.0, 0.0, 0.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0, 0.0, 1.0])
+    dx, dy = ((1.0 - share) * corner[edge] + share * corner[edge + 1] for corner in (x, y))
+    lon, lat = grid.healpix_to_lonlat(pixel, dx, dy)
+    return lonlat_to_xyz(lon.to_value("deg"), lat.to_value("deg"))

@@ -1,0 +1,388 @@
+"""Nearest point on many great-circle arcs: an exact bounding-volume tree, compiled when first used.
+
+Arcs are directed, with the inside on their left, so that the sign comes with the nearest point.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.compiled import compiled
+from tmsm.foundation.errors import CrossingError
+from tmsm.manifolds.coordinates import xyz_to_lonlat
+from tmsm.regions.polygon.outlines import vertex_numbers
+from tmsm.regions.polygon.trees import build_tree, in_threads, nearest_leaf, overlapping_leaf
+
+__all__ = ["ArcTree"]
+
+_COLUMNS = 21
+
+
+@dataclass(frozen=True)
+class ArcTree:
+    """Arcs sorted into a balanced binary tree of boxes in R³.
+
+    Attributes
+    ----------
+    boxes
+        Lower and upper corners of each node, shape (2^k − 1, 6), in heap order.
+    arcs
+        For each arc: start a, end b, unit normal n, n × a, b × n, and the sum of the unit normals of
+        the arcs that meet at a and at b, shape (m, 21).
+    """
+
+    boxes: FloatArray
+    arcs: FloatArray
+    first: Any
+    order: Any
+
+    @staticmethod
+    def build(starts: FloatArray, previous: Any, following: Any) -> ArcTree:
+        """From the starts (m, 3) of directed arcs and the indices of the arcs before and after each, shape (m,).
+
+        Vertices in which rings touch want `settle` before the side of a point is asked for.
+        """
+        boxes, first, order = build_tree(*_arc_boxes(starts, following))
+        return ArcTree(boxes, _arc_columns(starts, previous, following, order), first, order)
+
+    def query(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Signed distance (n,) and unit tangent gradient (n, 3)."""
+        rows = np.ascontiguousarray(X)
+        d, gradient = np.empty(len(rows)), np.empty((len(rows), 3))
+
+        def part(piece: slice) -> None:
+            _query(self.boxes, self.arcs, self.first, rows[piece], d[piece], gradient[piece])
+
+        in_threads(part, len(rows))
+        return d, gradient
+
+    def query_projected(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:
+        """Distance (n,) to the arcs' projections along an axis, and its gradient in that plane (n, 3)."""
+        rows = np.ascontiguousarray(X)
+        d, gradient = np.empty(len(rows)), np.zeros((len(rows), 3))
+
+        def part(piece: slice) -> None:
+            _query_projected(self.boxes, self.arcs, self.first, rows[piece], axis, d[piece], gradient[piece])
+
+        in_threads(part, len(rows))
+        return d, gradient
+
+    def settle(self, following: Any) -> ArcTree:
+        """The same tree, with the side decided in vertices where more than two arcs meet.
+
+        ``following`` is that of `build`.
+        """
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(place))
+        _settle_touching(self.arcs, place, following)
+        return self
+
+    def reversed(self, numbers: Any) -> ArcTree:
+        """The tree of the same arcs the other way round; arc k gets the number ``numbers[k]``."""
+        arcs = np.empty_like(self.arcs)
+        for to, source in ((0, 3), (3, 0), (9, 12), (12, 9)):
+            arcs[:, to : to + 3] = self.arcs[:, source : source + 3]
+        for to, source in ((6, 6), (15, 18), (18, 15)):
+            arcs[:, to : to + 3] = -self.arcs[:, source : source + 3]
+        return ArcTree(self.boxes, arcs, self.first, numbers[self.order])
+
+    def touches(self) -> tuple[Any, Any]:
+        """Pairs (arc, arc whose start lies in the inner part of the first), as two arrays of indices."""
+        found = _touches(self.boxes, self.arcs, self.first)
+        return self.order[found[:, 0]], self.order[found[:, 1]]
+
+    def crossing(self) -> tuple[int, int] | None:
+        """The indices of two arcs that cross, if any do; arcs may share an end."""
+        i, j = _crossing(self.boxes, self.arcs, self.first)
+        return None if i < 0 else tuple(sorted((int(self.order[i]), int(self.order[j]))))  # type: ignore[return-value]
+
+
+def _settle_touching(arcs: FloatArray, place: Any, following: Any) -> None:
+    """Where more than two arcs meet, decide the side by the two that bound the widest gap.
+
+    A point that has such a vertex for its nearest lies in a gap of more than half a turn, and there is
+    at most one.  Arc k stands at ``arcs[place[k]]``.
+    """
+    start = vertex_numbers(arcs[place, 0:3])
+    end = start[following]
+    meeting = np.bincount(start)
+    if meeting.max() < 2:
+        return
+    outgoing_order, incoming_order = np.argsort(start, kind="stable"), np.argsort(end, kind="stable")
+    for vertex in np.flatnonzero(meeting > 1):
+        first, second = (
+            order[np.searchsorted(ids, vertex, "left", order) : np.searchsorted(ids, vertex, "right", order)]
+            for ids, order in ((start, outgoing_order), (end, incoming_order))
+        )
+        outgoing, incoming = place[first], place[second]
+        v = arcs[outgoing[0], 0:3]
+        directions = np.vstack([arcs[outgoing, 9:12], arcs[incoming, 12:15]])
+        normals = np.vstack([arcs[outgoing, 6:9], arcs[incoming, 6:9]])
+        east = directions[0]
+        angle = np.arctan2(directions @ np.cross(v, east), directions @ east)
+        order = np.argsort(angle)
+        # Round the vertex the inside begins after an arc that leaves and ends at one that arrives.
+        leaves = order < len(outgoing)
+        if (leaves == np.roll(leaves, 1)).any():
+            lon, lat = xyz_to_lonlat(v)
+            raise CrossingError(
+                f"Rings cross in a vertex at longitude {lon:.6g}, latitude {lat:.6g} (edges after vertex "
+                f"{int(first[0])} and {int(first[1])}, counted through all rings)."
+            )
+        gaps = np.diff(angle[order], append=angle[order[0]] + 2 * np.pi)
+        k = int(np.argmax(gaps))
+        side = normals[order[k]] + normals[order[(k + 1) % len(order)]]
+        arcs[outgoing, 15:18] = side
+        arcs[incoming, 18:21] = side
+
+
+@compiled()
+def _arc_boxes(starts, following):  # type: ignore[no-untyped-def]
+    """Lower and upper corners (m, 3) of boxes around the arcs."""
+    low, high = np.empty(starts.shape), np.empty(starts.shape)
+    for k in range(len(starts)):
+        a, b = starts[k], starts[following[k]]
+        # An arc bulges from its chord by the sagitta, at most.
+        half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+        bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
+        for j in range(3):
+            low[k, j], high[k, j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
+    return low, high
+
+
+@compiled()
+def _normal(a, b, n):  # type: ignore[no-untyped-def]
+    """Put the unit normal of an arc into n."""
+    # (a − b) × (a + b) = 2 a × b without the loss of digits on short arcs.
+    u, v, w = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+    x, y, z = a[0] + b[0], a[1] + b[1], a[2] + b[2]
+    n[0], n[1], n[2] = v * z - w * y, w * x - u * z, u * y - v * x
+    length = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+    n /= length
+
+
+@compiled()
+def _arc_columns(starts, previous, following, order):  # type: ignore[no-untyped-def]
+    """What a tree keeps of its arcs, in their order."""
+    arcs = np.empty((len(order), _COLUMNS))
+    before, after = np.empty(3), np.empty(3)
+    for i in range(len(order)):
+        k = order[i]
+        arc, a, b = arcs[i], starts[k], starts[following[k]]
+        n = arc[6:9]
+        _normal(a, b, n)
+        _normal(starts[previous[k]], a, before)
+        _normal(b, starts[following[following[k]]], after)
+        for j in range(3):
+            p, q = (j + 1) % 3, (j + 2) % 3
+            arc[j], arc[3 + j] = a[j], b[j]
+            arc[9 + j] = n[p] * a[q] - n[q] * a[p]
+            arc[12 + j] = b[p] * n[q] - b[q] * n[p]
+            arc[15 + j], arc[18 + j] = before[j] + n[j], n[j] + after[j]
+    return arcs
+
+
+@compiled(nogil=True)
+def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untyped-def]
+    leaves = len(first) - 1
+    stack = np.empty(64, dtype=np.int64)
+    bounds = np.empty(64)
+    for row in range(len(X)):
+        x, y, z = X[row, 0], X[row, 1], X[row, 2]
+        best, nearest, where = np.inf, 0, 0
+        stack[0], bounds[0] = 0, 0.0
+        top = 1
+        while True:
+            leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z)
+            if leaf < 0:
+                break
+            for i in range(first[leaf], first[leaf + 1]):
+                arc = arcs[i]
+                # Beyond the start or the end the nearest point is that end.
+                if x * arc[9] + y * arc[10] + z * arc[11] < 0.0 or x * arc[12] + y * arc[13] + z * arc[14] < 0.0:
+                    to_start = (x - arc[0]) ** 2 + (y - arc[1]) ** 2 + (z - arc[2]) ** 2
+                    to_end = (x - arc[3]) ** 2 + (y - arc[4]) ** 2 + (z - arc[5]) ** 2
+                    if to_start <= to_end:
+                        squared, kind = to_start, 1
+                    else:
+                        squared, kind = to_end, 2
+                else:
+                    height = x * arc[6] + y * arc[7] + z * arc[8]
+                    u, v, w = x - height * arc[6], y - height * arc[7], z - height * arc[8]
+                    length = math.sqrt(u * u + v * v + w * w)
+                    squared, kind = height * height + (1.0 - length) ** 2, 0
+                if squared < best:
+                    best, nearest, where = squared, i, kind
+        arc = arcs[nearest]
+        if where == 0:
+            # Beside the arc: d = asin(x·n), and the gradient is the tangent part of n.
+            height = x * arc[6] + y * arc[7] + z * arc[8]
+            u, v, w = arc[6] - height * x, arc[7] - height * y, arc[8] - height * z
+            length = math.sqrt(u * u + v * v + w * w)
+            distance[row] = math.atan2(height, length)
+        else:
+            k = 0 if where == 1 else 3
+            j = 15 if where == 1 else 18
+            a, b, c = arc[k], arc[k + 1], arc[k + 2]
+            side = x * arc[j] + y * arc[j + 1] + z * arc[j + 2]
+            sign = 1.0 if side > 0.0 else -1.0
+            summed = math.sqrt((x + a) ** 2 + (y + b) ** 2 + (z + c) ** 2)
+            distance[row] = sign * 2.0 * math.atan2(math.sqrt(best), summed)
+            dot = x * a + y * b + z * c
+            u, v, w = sign * (x * dot - a), sign * (y * dot - b), sign * (z * dot - c)
+            # Next to the vertex that difference is mostly rounding: make it tangent once more.
+            dot = u * x + v * y + w * z
+            u, v, w = u - dot * x, v - dot * y, w - dot * z
+            length = math.sqrt(u * u + v * v + w * w)
+            if length < 1e-14:  # at the vertex, or at its antipode: the mean of the two normals
+                u, v, w = arc[j], arc[j + 1], arc[j + 2]
+                dot = u * x + v * y + w * z
+                u, v, w = u - dot * x, v - dot * y, w - dot * z
+                length = math.sqrt(u * u + v * v + w * w)
+        length = max(length, 1e-300)
+        gradient[row, 0], gradient[row, 1], gradient[row, 2] = u / length, v / length, w / length
+
+
+@compiled(nogil=True)
+def _query_projected(boxes, arcs, first, X, axis, distance, gradient):  # type: ignore[no-untyped-def]
+    leaves = len(first) - 1
+    p, q = (axis + 1) % 3, (axis + 2) % 3
+    stack = np.empty(64, dtype=np.int64)
+    for row in range(len(X)):
+        x, y = X[row, p], X[row, q]
+        best, best_u, best_v = np.inf, 0.0, 0.0
+        stack[0] = 0
+        top = 1
+        while top > 0:
+            top -= 1
+            node = stack[top]
+            box = boxes[node]
+            u = max(box[p] - x, 0.0, x - box[3 + p])
+            v = max(box[q] - y, 0.0, y - box[3 + q])
+            if u * u + v * v >= best:
+                continue
+            if node < leaves - 1:
+                left, right = 2 * node + 1, 2 * node + 2
+                # The nearer child last, so that it comes off the stack first.
+                du = max(boxes[left, p] - x, 0.0, x - boxes[left, 3 + p])
+                dv = max(boxes[left, q] - y, 0.0, y - boxes[left, 3 + q])
+                eu = max(boxes[right, p] - x, 0.0, x - boxes[right, 3 + p])
+                ev = max(boxes[right, q] - y, 0.0, y - boxes[right, 3 + q])
+                if du * du + dv * dv < eu * eu + ev * ev:
+                    stack[top], stack[top + 1] = right, left
+                else:
+                    stack[top], stack[top + 1] = left, right
+                top += 2
+                continue
+            leaf = node - (leaves - 1)
+            for i in range(first[leaf], first[leaf + 1]):
+                arc = arcs[i]
+                u, v = _foot(arc, p, q, x, y)
+                squared = u * u + v * v
+                if squared < best:
+                    best, best_u, best_v = squared, u, v
+        length = math.sqrt(best)
+        distance[row] = length
+        if length > 0.0:
+            gradient[row, p], gradient[row, q] = best_u / length, best_v / length
+
+
+@compiled()
+def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
+    """From the nearest point on the projection of an arc (an ellipse's) to the point (x, y)."""
+    # The arc is cos(t) a + sin(t) c with c = n × a, 0 <= t <= angle.
+    angle = math.atan2(
+        arc[3] * arc[9] + arc[4] * arc[10] + arc[5] * arc[11], arc[0] * arc[3] + arc[1] * arc[4] + arc[2] * arc[5]
+    )
+    ax, ay, cx, cy = arc[p], arc[q], arc[9 + p], arc[9 + q]
+    ex, ey = arc[3 + p] - ax, arc[3 + q] - ay
+    squared = ex * ex + ey * ey
+    t = 0.5
+    if squared > 0.0:
+        t = ((x - ax) * ex + (y - ay) * ey) / squared
+    t = min(max(t, 0.0), 1.0) * angle
+    for _ in range(20):
+        s, c = math.sin(t), math.cos(t)
+        gx, gy = c * ax + s * cx, c * ay + s * cy  # the point
+        hx, hy = -s * ax + c * cx, -s * ay + c * cy  # its velocity; its acceleration is −point
+        slope = (gx - x) * hx + (gy - y) * hy
+        bend = hx * hx + hy * hy - (gx - x) * gx - (gy - y) * gy
+        step = -slope / bend if bend > 1e-300 else (-math.copysign(angle, slope))
+        new = min(max(t + step, 0.0), angle)
+        if abs(new - t) <= 1e-16:
+            t = new
+            break
+        t = new
+    s, c = math.sin(t), math.cos(t)
+    u, v = x - (c * ax + s * cx), y - (c * ay + s * cy)
+    # The ends, in case the search stopped at a wrong one.
+    for k in (0, 3):
+        du, dv = x - arc[k + p], y - arc[k + q]
+        if du * du + dv * dv < u * u + v * v:
+            u, v = du, dv
+    return u, v
+
+
+@compiled()
+def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
+    leaves = len(first) - 1
+    stack = np.empty(64, dtype=np.int64)
+    window = np.empty(6)
+    for i in range(len(arcs)):
+        a, b, n = arcs[i, 0:3], arcs[i, 3:6], arcs[i, 6:9]
+        half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+        bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
+        for j in range(3):
+            window[j], window[3 + j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
+        stack[0] = 0
+        top = 1
+        while True:
+            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
+            if leaf < 0:
+                break
+            for k in range(max(first[leaf], i + 1), first[leaf + 1]):
+                c, d, m = arcs[k, 0:3], arcs[k, 3:6], arcs[k, 6:9]
+                # All four the same sign: the arcs cross; an end on the other arc gives a zero.
+                s1 = -(n[0] * c[0] + n[1] * c[1] + n[2] * c[2])
+                s2 = n[0] * d[0] + n[1] * d[1] + n[2] * d[2]
+                s3 = -(m[0] * b[0] + m[1] * b[1] + m[2] * b[2])
+                s4 = m[0] * a[0] + m[1] * a[1] + m[2] * a[2]
+                tiny = 1e-14
+                if (s1 > tiny and s2 > tiny and s3 > tiny and s4 > tiny) or (
+                    s1 < -tiny and s2 < -tiny and s3 < -tiny and s4 < -tiny
+                ):
+                    return i, k
+    return -1, -1
+
+
+@compiled()
+def _touches(boxes, arcs, first):  # type: ignore[no-untyped-def]
+    leaves = len(first) - 1
+    stack = np.empty(64, dtype=np.int64)
+    window = np.empty(6)
+    found = [(0, 0)][:0]
+    for i in range(len(arcs)):
+        x, y, z = arcs[i, 0], arcs[i, 1], arcs[i, 2]
+        window[:3], window[3:] = arcs[i, 0:3] - 1e-12, arcs[i, 0:3] + 1e-12
+        stack[0] = 0
+        top = 1
+        while True:
+            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
+            if leaf < 0:
+                break
+            for k in range(first[leaf], first[leaf + 1]):
+                arc = arcs[k]
+                height = x * arc[6] + y * arc[7] + z * arc[8]
+                after_start = x * arc[9] + y * arc[10] + z * arc[11]
+                before_end = x * arc[12] + y * arc[13] + z * arc[14]
+                if abs(height) < 1e-12 and after_start > 1e-12 and before_end > 1e-12:
+                    found.append((k, i))
+    out = np.empty((len(found), 2), dtype=np.int64)
+    for row in range(len(found)):
+        out[row, 0], out[row, 1] = found[row]
+    return out

@@ -1,5 +1,0 @@
-"""One HTML file with an interactive globe, the estimates and what to think of them; it needs no network."""
-
-from tmsm.report.page import html_report
-
-__all__ = ["html_report"]

@@ -1,0 +1,26 @@
+"""Weights: tangent tensors that vanish, across the border, on the border."""
+
+from tmsm.weights.base import ScalarWeight, Weight, WeightField
+from tmsm.weights.componentwise import Componentwise
+from tmsm.weights.constant import Constant
+from tmsm.weights.distance import Distance, Projected, plain_weight
+from tmsm.weights.normal import Normal
+from tmsm.weights.policies import Auto, Combined, EquationPart, WeightPolicy
+from tmsm.weights.saturating import Saturating
+
+__all__ = [
+    "Auto",
+    "Combined",
+    "Componentwise",
+    "Constant",
+    "Distance",
+    "EquationPart",
+    "Normal",
+    "Projected",
+    "Saturating",
+    "ScalarWeight",
+    "Weight",
+    "WeightField",
+    "WeightPolicy",
+    "plain_weight",
+]

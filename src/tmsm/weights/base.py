@@ -1,0 +1,110 @@
+"""Weights: symmetric tangent tensors W(x) whose normal part vanishes on the border.
+
+Every weight is written as W = a P + Σ_k c_k u_k u_kᵀ, with the tangent projector P, a scalar field
+a and a few tangent directions u_k.  Scalar, normal-only and componentwise weights differ in these
+numbers only, so that nothing after this package knows which one it has.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tmsm.foundation.arrays import FloatArray, row_dots
+from tmsm.foundation.values import ValueObject
+from tmsm.regions import BorderView
+
+__all__ = ["ScalarWeight", "Weight", "WeightField"]
+
+
+@dataclass(frozen=True)
+class WeightField:
+    """W = a P + Σ c uuᵀ and its divergence Σ δ u at the n rows of one block.
+
+    Attributes
+    ----------
+    isotropic
+        a, shape (n,), or one number for all rows.
+    directions
+        Triples (u, c, δ): tangent vectors (n, D), their coefficient in W, shape (n,) or None for
+        zero, and their coefficient in div W, shape (n,) or one number.  Where c is not None or
+        zero, u has length one.
+    """
+
+    isotropic: FloatArray | float
+    directions: tuple[tuple[FloatArray, FloatArray | None, FloatArray | float], ...] = ()
+
+    @property
+    def tensor_directions(self) -> list[tuple[FloatArray, FloatArray]]:
+        """The pairs (u, c) with a part in W."""
+        return [(u, c) for u, c, _ in self.directions if c is not None]
+
+    def apply(self, V: FloatArray) -> FloatArray:
+        """W v for tangent rows V (n, D), a new array."""
+        total: FloatArray = V * _column(self.isotropic)
+        for u, c in self.tensor_directions:
+            total += u * (c * row_dots(u, V))[:, None]
+        return total
+
+    def flux(self, V: FloatArray) -> FloatArray:
+        """W v + div W for tangent rows V (n, D), a new array."""
+        total: FloatArray = V * _column(self.isotropic)
+        for u, c, delta in self.directions:
+            coefficient = delta if c is None else c * row_dots(u, V) + delta
+            total += u * _column(coefficient)
+        return total
+
+    def contract(self, second: Callable[[FloatArray], FloatArray], laplacian: Callable[[], FloatArray]) -> FloatArray:
+        """⟨W, Hess u⟩, shape (n,), of a function by its second derivative along tangent rows and its Laplacian."""
+        a = self.isotropic
+        total: FloatArray = a * laplacian() if isinstance(a, np.ndarray) or a != 0.0 else np.zeros(1)
+        for u, c in self.tensor_directions:
+            total = total + c * second(u)
+        return total
+
+
+class Weight(ValueObject, ABC):
+    """A recipe for W; the same object serves every region that it is valid for."""
+
+    def resolve(self, view: BorderView) -> Weight:
+        """Fix everything that comes from data (a scale, an axis), and refuse regions it is not valid for.
+
+        The view is that of a sample of checked rows inside the region; the weight that comes back depends on no
+        data any more.
+        """
+        return self
+
+    @abstractmethod
+    def field(self, view: BorderView) -> WeightField:
+        """W and div W at the rows of a block."""
+
+    def pair(self) -> tuple[Weight, Weight] | None:
+        """Two of its kind, resolved, which together tell more than one; None where it has no second scale."""
+        return None
+
+    @property
+    def label(self) -> str:
+        """What to call it in a summary."""
+        return repr(self)
+
+
+class ScalarWeight(Weight):
+    """W = g I: a subclass gives g and its tangent gradient.
+
+    g must be Lipschitz, positive inside and zero on the border.
+    """
+
+    @abstractmethod
+    def value_and_gradient(self, view: BorderView) -> tuple[FloatArray, FloatArray]:
+        """g, shape (n,), and ∇g, tangent, shape (n, D), at ``view.X``."""
+
+    def field(self, view: BorderView) -> WeightField:
+        g, gradient = self.value_and_gradient(view)
+        return WeightField(isotropic=g, directions=((gradient, None, 1.0),))
+
+
+def _column(coefficient: FloatArray | float) -> FloatArray | float:
+    return coefficient[:, None] if isinstance(coefficient, np.ndarray) else coefficient

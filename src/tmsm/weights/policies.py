@@ -1,0 +1,308 @@
+"""What chooses weights: one, several combined, or the best that a region offers.
+
+A policy looks at the border as a sample of rows sees it, at the number of parameters and of rows, and returns the parts
+of the equations that an estimate is made of.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import comb
+from types import MappingProxyType
+from typing import Any, Literal, final
+
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.validation import check_count, check_option
+from tmsm.foundation.values import ValueObject
+from tmsm.manifolds import Manifold
+from tmsm.regions import BorderView, Region
+from tmsm.regions.region import METRICS
+from tmsm.weights.base import Weight
+from tmsm.weights.componentwise import Componentwise
+from tmsm.weights.constant import Constant
+from tmsm.weights.distance import Distance, Projected
+from tmsm.weights.normal import Normal
+from tmsm.weights.saturating import Saturating
+from tmsm.weights.scales import check_scale, resolved_scale
+
+__all__ = [
+    "ROWS_PER_SQUARE",
+    "Auto",
+    "Choice",
+    "Combined",
+    "EquationPart",
+    "Setting",
+    "Single",
+    "WeightPolicy",
+    "as_policy",
+]
+
+# Below this many rows for each squared equation one weight alone is better than several; see docs/weights.md.
+ROWS_PER_SQUARE = 10
+
+
+@dataclass(frozen=True)
+class EquationPart:
+    """Some of the equations that an estimate is made of: those of the statistics, of polynomials, or of streams.
+
+    ``degrees`` are those of the polynomials.
+    """
+
+    kind: Literal["statistics", "gradients", "streams"]
+    weight: Weight
+    degrees: tuple[int, ...] = ()
+
+    def size(self, n_statistics: int, dim: int) -> int:
+        """Number of equations, for so many parameters or statistics and on a manifold of some dimension."""
+        if self.kind == "statistics":
+            return n_statistics
+        return sum(comb(dim + degree - 1, degree) for degree in self.degrees)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a policy may look at.
+
+    Attributes
+    ----------
+    view
+        The border as a sample of the rows sees it.
+    n_free
+        Number of parameters to estimate.
+    n_rows
+        Number of rows, or of groups, that are independent.
+    why_single
+        A sentence that says why only a single weight will do, as in a stream, which is read once; else empty.
+    """
+
+    view: BorderView
+    n_free: int
+    n_rows: float
+    why_single: str = ""
+
+    @property
+    def region(self) -> Region:
+        """Where the rows lie."""
+        return self.view.region
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The parts of the equations, and the weight or policy that stands for them, all its scales fixed."""
+
+    weight: Weight | Combined
+    parts: tuple[EquationPart, ...]
+
+    @property
+    def combined(self) -> bool:
+        """Whether several weights are stacked."""
+        return len(self.parts) > 1
+
+    @property
+    def single(self) -> Weight:
+        """The weight by which to say who holds the weight: the only one, or that of which scales were combined."""
+        if isinstance(self.weight, Combined):
+            assert self.weight.base is not None, "a choice is resolved"
+            return self.weight.base
+        return self.weight
+
+    @classmethod
+    def of(cls, weight: Weight) -> Choice:
+        """A single resolved weight."""
+        return cls(weight, (EquationPart("statistics", weight),))
+
+
+class WeightPolicy(ValueObject, ABC):
+    """A way to choose equations."""
+
+    @abstractmethod
+    def choose(self, setting: Setting) -> Choice:
+        """The equations for a setting, nothing in them left to the data."""
+
+    def fallback(self, setting: Setting) -> Choice | None:
+        """What to use where the first choice fails; None where the user insisted on it."""
+        return None
+
+    @property
+    def label(self) -> str:
+        """What to call it in a summary."""
+        return repr(self)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Single(WeightPolicy):
+    """One weight."""
+
+    weight: Weight
+
+    def choose(self, setting: Setting) -> Choice:
+        return Choice.of(self.weight.resolve(setting.view))
+
+
+# What each level adds to the one below: kind, factor of the scale or number in the pair of the base, degrees.
+_Recipe = tuple[Literal["statistics", "gradients", "streams"], float, tuple[int, ...]]
+_LEVELS: tuple[tuple[_Recipe, ...], ...] = (
+    (("statistics", 0, ()), ("statistics", 1, ())),
+    (("streams", 1.5, (0, 1)),),
+    (("gradients", 1.5, (2,)), ("streams", 1.5, (2,))),
+    (("gradients", 1.5, (3,)), ("streams", 1.5, (3,))),
+    (("gradients", 0.15, (2, 3)), ("streams", 0.15, (0, 1, 2, 3))),
+)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Combined(WeightPolicy):
+    """Several weights and fields along the border, combined optimally.
+
+    The equations of a weight at two scales, and at higher levels those of polynomials and of fields that run along the
+    border, are stacked and weighted by the inverse of their covariance (generalised method of moments).
+
+    Parameters
+    ----------
+    level
+        1: two scales; 2: and fields along the border (in dimension two, from a scalar base); 3, 4: and
+        polynomials of degree two, three; 5: those at two scales.  By default the highest level whose number m
+        of equations fits the number n of rows: 10 m² ≤ n, or 40 m² ≤ n if the base is more than a scalar
+        weight and the rest brings less.
+    base
+        The weight of which two scales are taken: `Saturating`, `Componentwise` or `Normal`.  By default
+        componentwise where the region has axes, normal-only where its border is smooth, else saturating.
+    scale
+        Of the polynomials and fields along the border: a positive number in the units of the distance, or "median",
+        the median distance of the data to the border, taken once, at the first fit.
+    metric
+        "geodesic" or "chordal".
+    """
+
+    level: int | None = None
+    base: Weight | None = None
+    scale: float | str = "median"
+    metric: str = "geodesic"
+
+    # More equations than this cost more in noise of their covariance than they bring; see docs/weights.md.
+    _ROWS_PER_SQUARE_OF_A_TENSOR = 40
+
+    def __post_init__(self) -> None:
+        if self.level is not None:
+            level = check_count(self.level, "level")
+            if level > len(_LEVELS):
+                raise InvalidInputError(f"level must be at most {len(_LEVELS)}; got {level}.")
+            object.__setattr__(self, "level", level)
+        if self.base is not None and not isinstance(self.base, Saturating | Componentwise | Normal):
+            raise InvalidTypeError(
+                f"base must be a Saturating, Componentwise or Normal weight; got {type(self.base).__name__}."
+            )
+        object.__setattr__(self, "scale", check_scale(self.scale))
+        check_option(self.metric, METRICS[:2], "metric")
+
+    def choose(self, setting: Setting) -> Choice:
+        region = setting.region
+        if not region.has_border:
+            return Choice.of(Constant())
+        if setting.why_single:
+            raise InvalidInputError(setting.why_single)
+        resolved = self.resolved(setting.view)
+        if resolved.level is None:
+            levels = [replace(resolved, level=level) for level in range(1, len(_LEVELS) + 1)]
+            fitting = [one for one in levels if one._fits(region.manifold, setting)]
+            resolved = fitting[-1] if fitting else levels[0]
+        return Choice(resolved, resolved.parts(region.manifold))
+
+    def resolved(self, view: BorderView) -> Combined:
+        """The same with its base and scales fixed by the rows of a view."""
+        scale = resolved_scale(self.scale, view, self.metric)
+        base = self.base
+        if base is None:
+            base = _single(view.region) or Saturating(scale, self.metric)
+        return replace(self, base=base.resolve(view), scale=scale)
+
+    def parts(self, manifold: Manifold) -> tuple[EquationPart, ...]:
+        """The equations of its level on a manifold; streams need one where tangents can be turned."""
+        assert self.level is not None and self.base is not None, "choose() comes first"
+        pair = self.base.pair()
+        assert pair is not None, "only weights with a second scale can be a base"
+        # Tensor weights keep what runs along the border anyway: to them streams alone bring nothing.
+        highest = 1 if self.level == 2 and not isinstance(self.base, Saturating) else self.level
+        return tuple(
+            EquationPart(kind, pair[int(factor)] if kind == "statistics" else self.along(factor), degrees)
+            for level in _LEVELS[:highest]
+            for kind, factor, degrees in level
+            if kind != "streams" or manifold.has_quarter_turn
+        )
+
+    def along(self, factor: float) -> Weight:
+        """The weight of polynomials and of fields along the border at a factor of the scale."""
+        return Saturating(factor * float(self.scale), self.metric)
+
+    def _fits(self, manifold: Manifold, setting: Setting) -> bool:
+        """Whether the rows can carry the equations of the level."""
+        m = sum(part.size(setting.n_free, manifold.dim) for part in self.parts(manifold))
+        scalar = isinstance(self.base, Saturating)
+        return (ROWS_PER_SQUARE if scalar else self._ROWS_PER_SQUARE_OF_A_TENSOR) * m**2 <= setting.n_rows
+
+    @property
+    def label(self) -> str:
+        return f"combined, level {self.level} of {len(_LEVELS)}, from {self.base!r}"
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Auto(WeightPolicy):
+    """The best weight that the region offers; what it chose stands in the summary.
+
+    Parameters
+    ----------
+    combine
+        Whether "combined" is among the choices.
+    """
+
+    combine: bool = True
+
+    def choose(self, setting: Setting) -> Choice:
+        single = _single(setting.region)
+        enough = ROWS_PER_SQUARE * (2 * setting.n_free) ** 2 <= setting.n_rows
+        if self.combine and not setting.why_single and not isinstance(single, Normal) and enough:
+            return Combined().choose(setting)
+        return Choice.of((single or Saturating()).resolve(setting.view))
+
+    def fallback(self, setting: Setting) -> Choice | None:
+        return Auto(combine=False).choose(setting)
+
+
+def _single(region: Region) -> Weight | None:
+    """The best single weight of a region that has better than a scalar one."""
+    if region.axes is not None:
+        return Componentwise()
+    return Normal() if region.smooth_border is not None else None
+
+
+_BY_NAME: Mapping[str, Callable[[], Weight | WeightPolicy]] = MappingProxyType(
+    {
+        "auto": Auto,
+        "geodesic": lambda: Distance("geodesic"),
+        "projected": Projected,
+        "chordal": lambda: Distance("chordal"),
+        "saturating": Saturating,
+        "normal": Normal,
+        "componentwise": Componentwise,
+        "combined": Combined,
+    }
+)
+
+
+def as_policy(weight: Any) -> WeightPolicy:
+    """Look a weight or a policy up by name, or take an object of either kind."""
+    if isinstance(weight, str):
+        weight = _BY_NAME[check_option(weight, _BY_NAME, "weight")]()
+    if isinstance(weight, WeightPolicy):
+        return weight
+    if isinstance(weight, Weight):
+        return Single(weight)
+    raise InvalidTypeError(
+        f"weight must be one of {list(_BY_NAME)} or a Weight object; got {type(weight).__name__}."
+        + (" Call the class to make one." if isinstance(weight, type) else "")
+    )
