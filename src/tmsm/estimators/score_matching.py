@@ -163,7 +163,7 @@ class ScoreMatching(Estimator):
         self,
         model: Model,
         region: Region,
-        weight: Weight | str = "auto",
+        weight: Weight | WeightPolicy | str = "auto",
         *,
         outside: Literal["raise", "drop"] = "raise",
         log_exposure: LogExposure | None = None,

@@ -140,7 +140,7 @@ def _features(found: Fit, rows: Rows) -> _Features:
         psi = model.log_gradient(Y, theta)
         if found.log_exposure is not None:
             psi = psi + manifold.project_tangent(Y, exposure_terms(found.log_exposure, Y)[1])
-        u = g[:, None] * (psi + manifold.coordinate_laplacian(Y)) + field.flux(np.zeros_like(Y))
+        u = g[:, None] * (psi + manifold.coordinate_laplacian(Y)) + field.divergence(Y)
         P = np.stack([manifold.project_tangent(Y, np.broadcast_to(e, Y.shape)) for e in np.eye(D)], axis=2)
         # ∂ψ/∂θ, column by column of the embedding space.
         slope = np.stack([tangent.gradient_dot(Y, P[:, :, k]) for k in range(D)], axis=1) * g[:, None, None]

@@ -71,7 +71,7 @@ class WeightTerms(Terms):
     def objective(self, theta: FloatArray) -> FloatArray:
         """Each row's part of J(θ), shape (n,)."""
         psi = self.model.log_gradient(self.X, theta)
-        flux = self.field.flux(psi) + self.field.flux(np.zeros_like(psi))  # W ψ + 2 div W
+        flux = self.field.flux(psi) + self.field.divergence(psi)  # W ψ + 2 div W
         if self.known_flux is not None:
             flux += 2.0 * self.known_flux
         return row_dots(psi, flux) + 2.0 * self.field.contract(

@@ -15,26 +15,48 @@ __all__ = ["LocalPolynomials", "PolynomialValues"]
 
 @dataclass(frozen=True)
 class PolynomialValues:
-    """m functions at n rows: degrees, values (n, m), tangent gradients (m arrays (n, D)) and Laplacians (n, m)."""
+    """m functions h of K coordinates u at n rows; arrays have a row for each function, so that these are contiguous.
+
+    Attributes
+    ----------
+    degrees
+        Of the functions, ascending.
+    values, laplacians
+        h and Δh, shape (m, n).
+    partials
+        ∂h/∂u_j, shape (K, m, n).
+    slopes
+        The tangent gradients of the u_j, K arrays (n, D): ∇h = Σ_j ∂h/∂u_j ∇u_j.
+    """
 
     degrees: tuple[int, ...]
     values: FloatArray
-    gradients: tuple[FloatArray, ...]
     laplacians: FloatArray
+    partials: FloatArray
+    slopes: tuple[FloatArray, ...]
 
     def of_degrees(self, degrees: tuple[int, ...]) -> PolynomialValues:
-        """Those of some degrees."""
+        """Those of some degrees that follow each other, without a copy."""
         chosen = [k for k, degree in enumerate(self.degrees) if degree in degrees]
+        piece = slice(chosen[0], chosen[-1] + 1)
         return PolynomialValues(
-            tuple(self.degrees[k] for k in chosen),
-            self.values[:, chosen],
-            tuple(self.gradients[k] for k in chosen),
-            self.laplacians[:, chosen],
+            self.degrees[piece], self.values[piece], self.laplacians[piece], self.partials[:, piece], self.slopes
         )
 
+    def along(self, V: FloatArray) -> list[FloatArray]:
+        """⟨∇u_j, v⟩ for tangent rows V (n, D), K arrays (n,)."""
+        return [row_dots(slope, V) for slope in self.slopes]
+
     def gradient_dot(self, V: FloatArray) -> FloatArray:
-        """⟨∇s, v⟩ for tangent rows V (n, D), shape (n, m)."""
-        return np.stack([row_dots(gradient, V) for gradient in self.gradients], axis=1)
+        """⟨∇h, v⟩ for tangent rows V (n, D), shape (m, n)."""
+        return self.combined(self.along(V))
+
+    def combined(self, coefficients: list[FloatArray]) -> FloatArray:
+        """Σ_j ∂h/∂u_j c_j for arrays c_j (n,), shape (m, n)."""
+        total: FloatArray = self.partials[0] * coefficients[0]
+        for partial, coefficient in zip(self.partials[1:], coefficients[1:], strict=True):
+            total += partial * coefficient
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +88,30 @@ class LocalPolynomials:
         return cls(manifold, center, vectors[:, : -k - 1 : -1].T / spread)
 
     def evaluate(self, X: FloatArray, degree: int) -> PolynomialValues:
-        """All monomials up to a degree at the rows of X (n, D), by the product rule."""
-        coordinates = (X - self.center) @ self.axes.T
-        laplacians = self.manifold.coordinate_laplacian(X) @ self.axes.T
-        slopes = [self.manifold.project_tangent(X, np.broadcast_to(axis, X.shape)) for axis in self.axes]
-        one = (np.ones(len(X)), np.zeros_like(X), np.zeros(len(X)))
-        known: dict[tuple[int, ...], tuple[FloatArray, FloatArray, FloatArray]] = {(): one}
-        for size in range(1, degree + 1):
-            for key in combinations_with_replacement(range(len(self.axes)), size):
-                value, gradient, laplacian = known[key[:-1]]
-                j = key[-1]
-                u, slope, bend = coordinates[:, j], slopes[j], laplacians[:, j]
-                known[key] = (
-                    value * u,
-                    gradient * u[:, None] + slope * value[:, None],
-                    laplacian * u + value * bend + 2.0 * row_dots(gradient, slope),
-                )
-        values, gradients, bends = zip(*known.values(), strict=True)
-        degrees = tuple(len(key) for key in known)
-        return PolynomialValues(degrees, np.stack(values, axis=1), gradients, np.stack(bends, axis=1))
+        """All monomials up to a degree at the rows of X (n, D)."""
+        n, K = len(X), len(self.axes)
+        u = ((X - self.center) @ self.axes.T).T
+        bends = (self.manifold.coordinate_laplacian(X) @ self.axes.T).T
+        slopes = tuple(self.manifold.project_tangent(X, np.broadcast_to(axis, X.shape)) for axis in self.axes)
+        keys = [key for size in range(degree + 1) for key in combinations_with_replacement(range(K), size)]
+        place = {key: k for k, key in enumerate(keys)}
+        values, partials = np.ones((len(keys), n)), np.zeros((K, len(keys), n))
+        second = np.zeros((len(keys), n))
+        products = {(i, j): row_dots(slopes[i], slopes[j]) for i in range(K) for j in range(i, K)}
+        for k, key in enumerate(keys[1:], start=1):
+            np.multiply(values[place[key[:-1]]], u[key[-1]], out=values[k])
+            for j in set(key):
+                # ∂/∂u_j of a monomial is a multiple of one of the degree below.
+                rest = _without(key, j)
+                np.multiply(values[place[rest]], float(key.count(j)), out=partials[j, k])
+                second[k] += partials[j, k] * bends[j]
+                for i in set(rest):
+                    bend = float(key.count(j) * rest.count(i)) * values[place[_without(rest, i)]]
+                    second[k] += bend * products[min(i, j), max(i, j)]
+        return PolynomialValues(tuple(map(len, keys)), values, second, partials, slopes)
+
+
+def _without(key: tuple[int, ...], j: int) -> tuple[int, ...]:
+    """The sorted tuple with one j less."""
+    at = key.index(j)
+    return key[:at] + key[at + 1 :]

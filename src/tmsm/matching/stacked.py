@@ -12,20 +12,22 @@ Where ψ is linear in θ, all of them together are A θ + b with A of shape (m, 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from tmsm.data.rows import Block
-from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.foundation.arrays import FloatArray, IntArray, row_dots
 from tmsm.matching.equations import Equations, Terms
 from tmsm.matching.exposure import LogExposure, exposure_terms
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials, PolynomialValues
 from tmsm.models.base import Model
-from tmsm.weights import EquationPart
+from tmsm.weights import EquationPart, Weight
 
 __all__ = ["Stacked", "block_diagonal"]
 
@@ -78,13 +80,17 @@ class Stacked(Equations):
             _, gradient = exposure_terms(self.log_exposure, block.X)
             exposure = block.view.region.manifold.project_tangent(block.X, gradient)
         terms: list[Terms] = []
+        fields: dict[tuple[str, Weight], _Field] = {}
         for part in self.parts:
             if part.kind == "statistics":
                 terms.append(OneWeight(self.model, part.weight, self.log_exposure).terms(block))
-            else:
-                assert polynomials is not None
-                h = polynomials.of_degrees(part.degrees)
-                terms.append(_PolynomialTerms(self.model, part, block, h, exposure))
+                continue
+            assert polynomials is not None
+            key = part.kind, part.weight
+            if key not in fields:
+                kind = _Streams if part.kind == "streams" else _Gradients
+                fields[key] = kind(self.model, part.weight, block, polynomials)
+            terms.append(_PolynomialTerms(fields[key], polynomials.of_degrees(part.degrees), exposure))
         return _StackedTerms(terms)
 
 
@@ -112,48 +118,107 @@ class _StackedTerms(Terms):
         return np.concatenate([part.b_sum(w) for part in self.parts])
 
 
-class _PolynomialTerms(Terms):
-    """The equations of gradients or streams at one block."""
+class _Field(ABC):
+    """Fields V of one kind and weight at one block: what the derivatives of polynomials h are multiplied by.
 
-    def __init__(
-        self, model: Model, part: EquationPart, block: Block, h: PolynomialValues, exposure: FloatArray | None
-    ) -> None:
-        self.model, self.X = model, block.X
-        self.streams = part.kind == "streams"
+    ⟨V, u⟩ = Σ_j ∂h/∂u_j c_j + h c, for tangent rows u.  Several parts share them, and ask for the same.
+    """
+
+    def __init__(self, model: Model, weight: Weight, block: Block, polynomials: PolynomialValues) -> None:
+        self.model, self.X, self.polynomials = model, block.X, polynomials
         self.manifold = block.view.region.manifold
-        field = part.weight.field(block.view)
+        field = weight.field(block.view)
         self.g = np.broadcast_to(np.asarray(field.isotropic), len(self.X))
-        self.g_gradient = field.flux(np.zeros_like(self.X))
-        self.h = h
-        constant = np.zeros_like(self.h.values)
-        if not self.streams:  # div V = g Δh + ⟨∇g, ∇h⟩
-            constant = self.h.laplacians * self.g[:, None] + self.h.gradient_dot(self.g_gradient)
-        if exposure is not None:
-            constant += self._along(exposure)
-        self.constant = constant
+        self.g_gradient = field.divergence(self.X)
+        self._last: tuple[bytes, tuple[list[FloatArray], FloatArray | None]] | None = None
 
-    def _along(self, U: FloatArray) -> FloatArray:
-        """⟨V, u⟩ for tangent rows U (n, D), shape (n, m)."""
-        if not self.streams:
-            along: FloatArray = self.h.gradient_dot(U) * self.g[:, None]
-            return along
-        # ⟨J∇(g h), u⟩ = −⟨g ∇h + h ∇g, J u⟩
+    @abstractmethod
+    def coefficients(self, U: FloatArray) -> tuple[list[FloatArray], FloatArray | None]:
+        """The c_j, arrays (n,), and c, None where it is zero, for tangent rows U (n, D)."""
+
+    @abstractmethod
+    def divergence(self, h: PolynomialValues) -> FloatArray | None:
+        """Div V, shape (m, n); None where it is zero."""
+
+    def at(self, theta: FloatArray) -> tuple[list[FloatArray], FloatArray | None]:
+        """Those of ψ at θ."""
+        key = theta.tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self.coefficients(self.model.log_gradient(self.X, theta))
+        return self._last[1]
+
+    @cached_property
+    def of_units(self) -> tuple[list[FloatArray], FloatArray | None]:
+        """Those of ψ at every unit vector of θ, as columns, (n, p) each."""
+        found = [self.coefficients(self.model.log_gradient(self.X, unit)) for unit in np.eye(self.model.size)]
+        columns = [np.stack(parts, axis=1) for parts in zip(*(slopes for slopes, _ in found), strict=True)]
+        values = [value for _, value in found if value is not None]
+        return columns, np.stack(values, axis=1) if values else None
+
+
+@final
+class _Gradients(_Field):
+    """V = g ∇h."""
+
+    def coefficients(self, U: FloatArray) -> tuple[list[FloatArray], FloatArray | None]:
+        return [along * self.g for along in self.polynomials.along(U)], None
+
+    def divergence(self, h: PolynomialValues) -> FloatArray | None:
+        total = h.gradient_dot(self.g_gradient)  # g Δh + ⟨∇g, ∇h⟩
+        total += h.laplacians * self.g
+        return total
+
+
+@final
+class _Streams(_Field):
+    """V = J∇(g h): ⟨V, u⟩ = −⟨g ∇h + h ∇g, J u⟩."""
+
+    def coefficients(self, U: FloatArray) -> tuple[list[FloatArray], FloatArray | None]:
         turned = self.manifold.quarter_turn(self.X, U)
-        across = np.einsum("ij,ij->i", self.g_gradient, turned)
-        streams: FloatArray = self.h.gradient_dot(turned) * self.g[:, None] + self.h.values * across[:, None]
-        return -streams
+        return [along * -self.g for along in self.polynomials.along(turned)], -row_dots(self.g_gradient, turned)
+
+    def divergence(self, h: PolynomialValues) -> FloatArray | None:
+        return None
+
+
+class _PolynomialTerms(Terms):
+    """The equations of some polynomials in fields of one kind; arrays have a row for each equation."""
+
+    def __init__(self, field: _Field, h: PolynomialValues, exposure: FloatArray | None) -> None:
+        self.field, self.h = field, h
+        self.constant = field.divergence(h)
+        if exposure is not None:
+            known = self._contracted(*field.coefficients(exposure))
+            self.constant = known if self.constant is None else self.constant + known
+
+    def _contracted(self, slopes: list[FloatArray], value: FloatArray | None) -> FloatArray:
+        total = self.h.combined(slopes)
+        if value is not None:
+            total += self.h.values * value
+        return total
 
     def residuals(self, theta: FloatArray) -> FloatArray:
-        return self._along(self.model.log_gradient(self.X, theta)) + self.constant
+        e = self._contracted(*self.field.at(theta))
+        if self.constant is not None:
+            e += self.constant
+        return e.T
 
     def A_sum(self, w: FloatArray | None) -> FloatArray:
-        columns = [_sum(self._along(self.model.log_gradient(self.X, e)), w) for e in np.eye(self.model.size)]
-        return np.stack(columns, axis=1)
+        slopes, value = self.field.of_units
+        total: FloatArray = sum(
+            (partial @ _weighted(columns, w) for partial, columns in zip(self.h.partials, slopes, strict=True)),
+            np.zeros((len(self.h.values), slopes[0].shape[1])),
+        )
+        if value is not None:
+            total += self.h.values @ _weighted(value, w)
+        return total
 
     def b_sum(self, w: FloatArray | None) -> FloatArray:
-        return _sum(self.constant, w)
+        if self.constant is None:
+            return np.zeros(len(self.h.values))
+        total: FloatArray = self.constant.sum(axis=1) if w is None else self.constant @ w
+        return total
 
 
-def _sum(rows: FloatArray, w: FloatArray | None) -> FloatArray:
-    total: FloatArray = rows.sum(axis=0) if w is None else w @ rows
-    return total
+def _weighted(columns: FloatArray, w: FloatArray | None) -> FloatArray:
+    return columns if w is None else columns * w[:, None]

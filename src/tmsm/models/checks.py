@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, row_norms
+from tmsm.foundation.arrays import FloatArray, row_dots, row_norms
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import check_count, check_random_state
 from tmsm.manifolds import Manifold
 from tmsm.models.base import LinearModel, Model
+from tmsm.models.nonlinear import NonlinearModel
 
 __all__ = ["ModelCheck", "check_model"]
 
@@ -63,58 +66,48 @@ def check_model(model: Model, manifold: Manifold, n: int = 50, random_state: Any
     if not isinstance(manifold, Manifold):
         raise InvalidTypeError(f"manifold must be one, such as Sphere(2); got {type(manifold).__name__}.")
     model = model.on(manifold)
-    n = check_count(n, "n")
     rng = check_random_state(random_state)
-    X = manifold.scattered(n, rng)
-    return ModelCheck(model, manifold, _Checks(model, manifold, X, rng).deviations())
+    X = manifold.scattered(check_count(n, "n"), rng)
+    checks = _LinearChecks if isinstance(model, LinearModel) else _NonlinearChecks
+    return ModelCheck(model, manifold, checks(model, manifold, X, rng).deviations())
 
 
-class _Checks:
-    def __init__(self, model: Model, manifold: Manifold, X: FloatArray, rng: np.random.Generator) -> None:
+class _Checks(ABC):
+    """Functions of points against their differences along geodesics."""
+
+    def __init__(self, model: Any, manifold: Manifold, X: FloatArray, rng: np.random.Generator) -> None:
         self.model, self.manifold, self.X, self.rng = model, manifold, X, rng
         self.name = type(model).__name__
-        self.p = model.size
         self.found: dict[str, float] = {}
 
+    @abstractmethod
     def deviations(self) -> dict[str, float]:
-        model, X = self.model, self.X
-        n, D, p = len(X), X.shape[1], self.p
-        self._shape("statistics", model.statistics(X), (n, p))
-        gradient = model.gradient(X)
-        self._shape("gradient", gradient, (n, p, D))
-        self._shape("laplacian", model.laplacian(X), (n, p))
-        bases = self._bases()
-        self._shape("hessian", model.hessian(X, bases[0]), (n, p))
+        """The largest deviation of each derivative; an error where one is too large."""
 
+    def _derivatives(
+        self,
+        function: Callable[[FloatArray], FloatArray],
+        slope: Callable[[FloatArray], FloatArray],
+        second: Callable[[FloatArray], FloatArray],
+        laplacian: FloatArray,
+        prefix: str = "",
+    ) -> None:
+        """Compare ⟨∇f, v⟩, Hess f(v, v) and Δf of functions (n, p) with differences along an orthonormal basis."""
+        bases, h = self._bases(), _SECOND_STEP
+        total = np.zeros_like(laplacian)
         for k, V in enumerate(bases):
-            slope = (self._walk(V, _STEP) - self._walk(V, -_STEP)) / (2.0 * _STEP)
-            self._compare("gradient", np.einsum("npd,nd->np", gradient, V), slope, _TOLERANCE, f"direction {k}")
-        for a in range(p):
-            tangent = self.manifold.project_tangent(X, gradient[:, a])
-            self._compare("gradient is tangent", gradient[:, [a]], tangent[:, None], _TOLERANCE, "", (a,))
-        second = [self._second(V) for V in bases]
-        for k, V in enumerate(bases):
-            self._compare("hessian", model.hessian(X, V), second[k], _SECOND_TOLERANCE, f"direction {k}")
-        self._compare("laplacian", model.laplacian(X), np.sum(second, axis=0), _SECOND_TOLERANCE)
-        self._contractions(bases[0])
-        return self.found
 
-    def _contractions(self, V: FloatArray) -> None:
-        """Shortcuts that a model may give against what they are short for."""
-        model, X = self.model, self.X
-        theta = self.rng.standard_normal(self.p)
-        weight = self.rng.uniform(0.5, 1.5, len(X))
-        pairs = {
-            "gradient_dot": (model.gradient_dot(X, V), LinearModel.gradient_dot(model, X, V)),
-            "log_gradient": (model.log_gradient(X, theta), LinearModel.log_gradient(model, X, theta)),
-            "gradient_gram": (model.gradient_gram(X, weight), LinearModel.gradient_gram(model, X, weight)),
-            "weighted_hessian": (
-                model.weighted_hessian(X, weight, [(V, weight)]),
-                LinearModel.weighted_hessian(model, X, weight, [(V, weight)]),
-            ),
-        }
-        for name, (own, default) in pairs.items():
-            self._compare(name, own, default, _TOLERANCE)
+            def walk(step: float, V: FloatArray = V) -> FloatArray:
+                return function(self.manifold.exponential(self.X, step * V))
+
+            first = (walk(_STEP) - walk(-_STEP)) / (2.0 * _STEP)
+            self._compare(f"{prefix}gradient", slope(V), first, _TOLERANCE, f"direction {k}")
+            # Fourth order: (16 near − far − 30 t) / 12h².
+            near, far = walk(h) + walk(-h), walk(2.0 * h) + walk(-2.0 * h)
+            bend = (16.0 * near - far - 30.0 * function(self.X)) / (12.0 * h * h)
+            self._compare(f"{prefix}hessian", second(V), bend, _SECOND_TOLERANCE, f"direction {k}")
+            total += bend
+        self._compare(f"{prefix}laplacian", laplacian, total, _SECOND_TOLERANCE)
 
     def _bases(self) -> list[FloatArray]:
         """Orthonormal tangent vectors at every point, one list entry for each dimension."""
@@ -127,16 +120,6 @@ class _Checks:
                 V = self.manifold.project_tangent(self.X, V)
             bases.append(V / row_norms(V)[:, None])
         return bases
-
-    def _walk(self, V: FloatArray, step: float) -> FloatArray:
-        return self.model.statistics(self.manifold.exponential(self.X, step * V))
-
-    def _second(self, V: FloatArray) -> FloatArray:
-        h = _SECOND_STEP
-        near = self._walk(V, h) + self._walk(V, -h)
-        far = self._walk(V, 2.0 * h) + self._walk(V, -2.0 * h)
-        # Fourth order: (16 near − far − 30 t) / 12h².
-        return (16.0 * near - far - 30.0 * self.model.statistics(self.X)) / (12.0 * h * h)
 
     def _shape(self, name: str, array: Any, wanted: tuple[int, ...]) -> None:
         if np.shape(array) != wanted:
@@ -169,7 +152,91 @@ class _Checks:
             raise InvalidInputError(
                 f"{self.name}.{name.split(' ')[0]} is wrong for statistic {index} (row {int(worst[0])}{along}): "
                 f"{float(np.asarray(own)[worst]):.6g} where finite differences give {float(reference[worst]):.6g}."
-                if name in ("gradient", "hessian", "laplacian")
+                if name.removeprefix("log_") in ("gradient", "hessian", "laplacian")
                 else f"{self.name}: {name} fails for statistic {index} (row {int(worst[0])}): "
                 f"{float(np.asarray(own)[worst]):.6g} instead of {float(reference[worst]):.6g}."
             )
+
+
+class _LinearChecks(_Checks):
+    """The statistics of an exponential family, and the shortcuts that it may give."""
+
+    model: LinearModel
+
+    def deviations(self) -> dict[str, float]:
+        model, X = self.model, self.X
+        n, D, p = len(X), X.shape[1], model.size
+        self._shape("statistics", model.statistics(X), (n, p))
+        gradient, laplacian = model.gradient(X), model.laplacian(X)
+        self._shape("gradient", gradient, (n, p, D))
+        self._shape("laplacian", laplacian, (n, p))
+        V = self._bases()[0]
+        self._shape("hessian", model.hessian(X, V), (n, p))
+        self._derivatives(
+            model.statistics,
+            lambda V: np.einsum("npd,nd->np", gradient, V),
+            lambda V: model.hessian(X, V),
+            laplacian,
+        )
+        for a in range(p):
+            tangent = self.manifold.project_tangent(X, gradient[:, a])
+            self._compare("gradient is tangent", gradient[:, [a]], tangent[:, None], _TOLERANCE, "", (a,))
+        self._contractions(V)
+        return self.found
+
+    def _contractions(self, V: FloatArray) -> None:
+        """Shortcuts that a model may give against what they are short for."""
+        model, X = self.model, self.X
+        theta = self.rng.standard_normal(model.size)
+        weight = self.rng.uniform(0.5, 1.5, len(X))
+        pairs = {
+            "gradient_dot": (model.gradient_dot(X, V), LinearModel.gradient_dot(model, X, V)),
+            "log_gradient": (model.log_gradient(X, theta), LinearModel.log_gradient(model, X, theta)),
+            "gradient_gram": (model.gradient_gram(X, weight), LinearModel.gradient_gram(model, X, weight)),
+            "weighted_hessian": (
+                model.weighted_hessian(X, weight, [(V, weight)]),
+                LinearModel.weighted_hessian(model, X, weight, [(V, weight)]),
+            ),
+        }
+        for name, (own, default) in pairs.items():
+            self._compare(name, own, default, _TOLERANCE)
+
+
+class _NonlinearChecks(_Checks):
+    """The log density at the θ that searches begin from, and its derivatives by θ."""
+
+    model: NonlinearModel
+
+    def deviations(self) -> dict[str, float]:
+        model, X = self.model, self.X
+        for theta in model.starts(X):
+            self._shape("start", theta, (model.size,))
+            self._shape("log_kernel", model.log_kernel(X, theta), (len(X),))
+            gradient = model.log_gradient(X, theta)
+            self._shape("log_gradient", gradient, X.shape)
+            self._compare(
+                "gradient is tangent", gradient, self.manifold.project_tangent(X, gradient), _TOLERANCE, "", (0,)
+            )
+            self._derivatives(
+                lambda Y, theta=theta: model.log_kernel(Y, theta)[:, None],  # type: ignore[misc]
+                lambda V, gradient=gradient: row_dots(gradient, V)[:, None],  # type: ignore[misc]
+                lambda V, theta=theta: model.log_hessian(X, V, theta)[:, None],  # type: ignore[misc]
+                model.log_laplacian(X, theta)[:, None],
+                "log_",
+            )
+            self._by_parameters(theta)
+        return self.found
+
+    def _by_parameters(self, theta: FloatArray) -> None:
+        """A tangent that a model gives against the differences that stand for it."""
+        model, X, V = self.model, self.X, self._bases()[0]
+        weight = self.rng.uniform(0.5, 1.5, len(X))
+        own, default = model.tangent(theta), NonlinearModel.tangent(model, theta)
+        for name, (found, wanted) in {
+            "tangent.gradient_dot": (own.gradient_dot(X, V), default.gradient_dot(X, V)),
+            "tangent.weighted_hessian": (
+                own.weighted_hessian(X, weight, [(V, weight)]),
+                default.weighted_hessian(X, weight, [(V, weight)]),
+            ),
+        }.items():
+            self._compare(name, found, wanted, _SECOND_TOLERANCE)

@@ -349,7 +349,7 @@ class Kent(HarmonicFamily):
 
 @lru_cache(maxsize=64)  # a fit asks for the frame of its θ a dozen times
 def _frame_of(theta_bytes: bytes) -> FloatArray:
-    linear, quadratic = Kent().split(np.frombuffer(theta_bytes), 3)
+    linear, quadratic = Kent().split(np.frombuffer(theta_bytes))
     length = float(np.linalg.norm(linear))
     frame = _frame(linear / length if length > 0.0 else np.eye(3)[0], quadratic)
     frame.flags.writeable = False

@@ -142,7 +142,7 @@ class Local(LinearModel):
             form = np.tensordot(unit[D:], F, axes=1)
             there[:, k] = self.model.join(A.T @ (unit[:D] + 2.0 * form @ offset), A.T @ form @ A)
             # l·x + xᵀSx = const + (l + 2Sμ)·N L + LᵀNᵀSN L, and ‖v‖² = 2h − s²h².
-            linear, quadratic = self.model.split(unit, D)
+            linear, quadratic = self.model.split(unit)
             slope, bend = N.T @ (linear + 2.0 * quadratic @ self.centre), N.T @ quadratic @ N
             mean = float(np.trace(bend[:-1, :-1])) / (D - 1)
             bend[np.arange(D - 1), np.arange(D - 1)] -= mean
@@ -412,7 +412,7 @@ class LocalSet(Constraint):
         return self.original.only_turns
 
     def _original(self, theta: FloatArray) -> FloatArray:
-        return self.local.to_original(self.local.centre.size) @ theta
+        return self.local.to_original() @ theta
 
     def point(self, theta: FloatArray) -> Point:
         return _LocalPoint(self.local, self.original.point(self._original(theta)))

@@ -49,6 +49,14 @@ class WeightField:
             total += u * (c * row_dots(u, V))[:, None]
         return total
 
+    def divergence(self, like: FloatArray) -> FloatArray:
+        """Div W, a new array of the shape (n, D) of another."""
+        total: FloatArray | None = None
+        for u, _, delta in self.directions:
+            part = u * _column(delta)
+            total = part if total is None else np.add(total, part, out=total)
+        return np.zeros_like(like) if total is None else total
+
     def flux(self, V: FloatArray) -> FloatArray:
         """W v + div W for tangent rows V (n, D), a new array."""
         total: FloatArray = V * _column(self.isotropic)

@@ -239,7 +239,12 @@ def centre_of(fitted: Fit) -> FloatArray | None:
 
 def rings_of(fitted: Fit, level: float) -> list[FloatArray]:
     """The border of the confidence region of a centre on S² or in the plane; empty where there is none."""
-    if centre_of(fitted) is None or fitted.covariance is None or fitted.region.manifold.dim != 2:
+    if (
+        fitted.centre is None
+        or centre_of(fitted) is None
+        or fitted.covariance is None
+        or fitted.region.manifold.dim != 2
+    ):
         return []
     rings: list[FloatArray] = fitted.confidence_region(fitted.centre.name, level).rings
     return rings
