@@ -55,7 +55,7 @@ def coverage(truth, n, n_seeds, weight):
         fit = estimator.fit(model.sample(n, REGION, random_state=seed, **params))
         interval = fit.confidence_interval()
         hits[:-1] += [interval[name][0] <= params[name] <= interval[name][1] for name in sizes]
-        jacobian = model.parameter_jacobian(fit.natural_params_, 3)["mean_direction"]
+        jacobian = model.on(tmsm.Sphere(2)).parameter_jacobian(fit.natural_params_)["mean_direction"]
         spread = jacobian @ fit.covariance_ @ jacobian.T
         error = np.asarray(params["mean_direction"]) - fit.params_.mean_direction
         hits[-1] += error @ np.linalg.pinv(spread, rcond=1e-8, hermitian=True) @ error < chi2.ppf(0.95, 2)

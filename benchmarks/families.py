@@ -23,11 +23,11 @@ def _frame(params):
 
 def standardised_errors(model, fit):
     """Errors over their standard errors: concentration, ovalness, and the turns of the axes in their three planes."""
-    frame, truth = _frame(fit.params_), _frame(model.parameters(model.natural_parameters(**TRUTH), 3))
+    frame, truth = _frame(fit.params_), _frame(model.parameters(model.natural_parameters(**TRUTH)))
     if frame[:, 1] @ truth[:, 1] < 0.0:  # an axis has no sign
         frame[:, 1:] *= -1.0
     turn = truth.T @ frame
-    jacobian = model.parameter_jacobian(fit.natural_params_, 3)
+    jacobian = model.on(tmsm.Sphere(2)).parameter_jacobian(fit.natural_params_)
     out = [(fit.params_[name] - TRUTH[name]) / fit.std_errors_[name] for name in ("concentration", "ovalness")]
     for i, j in ((0, 1), (0, 2), (1, 2)):
         slope = frame[:, j] @ jacobian[_AXES[i]] * (-1.0 if i and frame[:, 1] @ fit.params_.major_axis < 0 else 1.0)

@@ -1,6 +1,7 @@
 """Every manifold, region, weight and model, with points to try them on: the laws run over these."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -8,8 +9,9 @@ import tmsm
 from tmsm import weights
 from tmsm.manifolds import Manifold
 from tmsm.models import Local, Model
-from tmsm.regions import Region
-from tmsm.weights import Weight
+from tmsm.regions import BorderView, Region
+from tmsm.weights import Weight, WeightPolicy
+from tmsm.weights.policies import Setting, as_policy
 
 MANIFOLDS: list[Manifold] = [
     tmsm.Sphere(1),
@@ -117,7 +119,7 @@ EVERYWHERE: list[Case] = [
 _kent = {"mean_direction": unit(1, -2, 1), "major_axis": unit(2, 1, 0), "minor_axis": unit(-1, 2, 5)}
 _symmetric = np.array([[1.0, 0.5, -0.2, 0.3], [0.5, -2.0, 0.4, 0.0], [-0.2, 0.4, 0.5, 1.0], [0.3, 0.0, 1.0, 0.5]])
 
-MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
+_FAMILIES: list[tuple[Model, dict[str, np.ndarray]]] = [
     (tmsm.VonMisesFisher(), {"mean_direction": unit(1, -0.5), "concentration": 2.0}),
     (tmsm.VonMisesFisher(), {"mean_direction": unit(1, -2, 1), "concentration": 3.0}),
     (tmsm.VonMisesFisher(3.0), {"mean_direction": unit(0, -2, 1)}),
@@ -149,33 +151,26 @@ MODELS: list[tuple[Model, dict[str, np.ndarray]]] = [
 ]
 
 
-# The same families written about another origin, as `centred` does.
+def width(params: dict[str, np.ndarray]) -> int:
+    """Number of coordinates of the points that parameters are for."""
+    return len(next(iter(params.values())))
+
+
+# Bound to their manifolds; then the same families written about another origin, as `centred` does.
+MODELS = [(model.on(model.usual_manifold(width(params))), params) for model, params in _FAMILIES]
 MODELS += [(model.centred(np.array([[3.0, -1.0], [5.0, 0.5]])), params) for model, params in MODELS[5:8]]
 MODELS += [(Local(model, unit(1.0, -1.5, 1.0), 0.9), params) for model, params in (MODELS[10], *MODELS[18:25])]
-MODELS += [
-    (Local(tmsm.FisherBingham(), unit(*centre), 0.9), MODELS[k][1]) for k, centre in ((9, (1, 1)), (11, (1, 0, 1, -1)))
-]
+MODELS += [(Local(MODELS[k][0], unit(*centre), 0.9), MODELS[k][1]) for k, centre in ((9, (1, 1)), (11, (1, 0, 1, -1)))]
 
 
 def model_id(entry: tuple[Model, dict[str, np.ndarray]]) -> str:
     model, params = entry
-    return f"{model!r}-{len(next(iter(params.values())))}"
-
-
-def lives_on(model: Model, params: dict[str, np.ndarray], manifold: Manifold) -> bool:
-    """Whether a model with these parameters lives on this manifold."""
-    try:
-        model.check_manifold(manifold)
-    except ValueError:
-        return False
-    return len(next(iter(params.values()))) == manifold.embedding_dim
+    return f"{model!r}-{width(params)}"
 
 
 def points(manifold: Manifold, n: int, seed: int = 0) -> np.ndarray:
     """Random points all over the manifold."""
-    if isinstance(manifold, tmsm.Sphere):
-        return manifold.uniform(n, seed)
-    return 2.0 * np.random.default_rng(seed).standard_normal((n, manifold.dim)) + 0.5
+    return manifold.scattered(n, np.random.default_rng(seed))
 
 
 def inside_points(region: Region, n: int, seed: int = 0) -> np.ndarray:
@@ -185,33 +180,42 @@ def inside_points(region: Region, n: int, seed: int = 0) -> np.ndarray:
     return X[:n]
 
 
-def weights_for(case: Case) -> list[Weight]:
-    """Every weight that is valid on this region, resolved."""
-    X = inside_points(case.region, 200)
-    named: list[Weight] = [
+def recipes_for(case: Case) -> list[Weight | WeightPolicy]:
+    """Every weight that is valid on this region, its scales not yet fixed."""
+    named: list[Weight | WeightPolicy] = [
         weights.Distance("geodesic"),
         weights.Distance("chordal"),
         weights.Saturating(),
         weights.Saturating(0.4, metric="chordal"),
-        weights.Auto(),
+        weights.Auto(combine=False),
     ]
     if case.projected:
         named += [weights.Projected(axis) for axis in range(min(3, case.region.manifold.embedding_dim))]
     if case.region.smooth_border is not None:
-        named += [weights.Normal(), weights.Normal(3.0)]
+        named += [weights.Normal(), weights.Normal(2.5)]
     if case.region.axes is not None:
         named += [weights.Componentwise(), weights.Componentwise(0.5)]
-    return [weight.resolve(case.region, X) for weight in named]
+    return named
 
 
-PAIRS: list[tuple[Case, Weight]] = [(case, weight) for case in REGIONS for weight in weights_for(case)]
+@lru_cache(maxsize=512)
+def resolved(case: Case, recipe: Weight | WeightPolicy) -> Weight:
+    """The weight with its scales fixed by some points of the region."""
+    return chosen(recipe, case.region, inside_points(case.region, 200))
+
+
+def chosen(recipe: Weight | WeightPolicy, region: Region, X: np.ndarray) -> Weight:
+    """What a weight or a policy becomes for these rows; a policy chooses for few of them."""
+    return as_policy(recipe).choose(Setting(BorderView(region, X), 3, 0.0)).weight
+
+
+PAIRS: list[tuple[Case, Weight | WeightPolicy]] = [(case, recipe) for case in REGIONS for recipe in recipes_for(case)]
 
 
 def tangent_basis(manifold: Manifold, x: np.ndarray) -> np.ndarray:
     """Orthonormal basis of the tangent space at x, as rows (dim, D)."""
-    if isinstance(manifold, tmsm.Sphere):
-        return np.linalg.svd(x[None, :])[2][1:]
-    return np.eye(manifold.dim)
+    P = manifold.project_tangent(np.tile(x, (x.size, 1)), np.eye(x.size))
+    return np.linalg.svd(P)[2][: manifold.dim]
 
 
 def walk(manifold: Manifold, X: np.ndarray, V: np.ndarray, t: float | np.ndarray) -> np.ndarray:

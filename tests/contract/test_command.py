@@ -106,7 +106,7 @@ def test_csv_as_it_comes(folder, tmp_path):
 
 
 def test_large_files_are_read_alike(folder, tmp_path, monkeypatch):
-    from tmsm import points
+    from tmsm.data import point_files as points
 
     text = (folder / "outside.csv").read_text()
     (tmp_path / "text.csv").write_text(text.replace("-9", "nine", 1))
@@ -399,8 +399,8 @@ def test_an_interruption_leaves_nothing_half_written(tmp_path):
 
 def test_an_interrupted_fit_says_so(folder, tmp_path):
     # Waiting for a reader of its output that never comes, the process can be interrupted at leisure.
-    code = "import os, signal, tmsm.data.point_files; from tmsm.cli import main\n"
-    code += "tmsm.points.read_points = lambda *args: os.kill(os.getpid(), signal.SIGINT)\nmain()"
+    code = "import os, signal, tmsm.cli.inputs; from tmsm.cli import main\n"
+    code += "tmsm.cli.inputs.read_points = lambda *args: os.kill(os.getpid(), signal.SIGINT)\nmain()"
     command = [
         sys.executable,
         "-c",

@@ -243,7 +243,7 @@ def test_no_such_year_and_no_network(agency, monkeypatch):
     with pytest.raises(InvalidInputError, match="calendar years from 1950 on"):
         datasets.fetch_storm_events([1066], folder=cache)
     monkeypatch.setattr(download, "_STORM_EVENTS", "http://127.0.0.1:9/")
-    with pytest.raises(DownloadError, match=r"cannot be reached .* read_storm_events, or as --data"):
+    with pytest.raises(DownloadError, match=r"cannot be reached .* pass it to read_storm_events"):
         datasets.fetch_storm_events([2017], folder=cache)
     monkeypatch.setattr(download, "_HURDAT2_PAGE", "http://127.0.0.1:9/")
     with pytest.raises(DownloadError, match=r"cannot be reached .* pass it to read_hurdat2"):

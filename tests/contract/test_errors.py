@@ -7,8 +7,8 @@ import pytest
 
 import tmsm
 from tmsm import weights
-from tmsm.foundation.errors import EstimationError, TmsmWarning
 from tmsm.data.groups import Groups
+from tmsm.foundation.errors import EstimationError, TmsmWarning
 
 REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
 MODEL = tmsm.VonMisesFisher()

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.display.record import FitRecord
 from tmsm.cli import main
 from tmsm.cli.outputs import check_outputs
 from tmsm.cli.streams import emit
+from tmsm.display.record import FitRecord
 from tmsm.foundation.errors import TmsmError
 from tmsm.foundation.whole_files import is_standard_output, place_of, write_text
 

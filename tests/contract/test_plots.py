@@ -106,7 +106,7 @@ def test_many_points_are_thinned_and_it_says_so():
 def test_diagnostics_show_a_wrong_border_and_nothing_when_right():
     def worst(fit):
         return [
-            float(np.max(np.abs(h.observed - h.expected) / np.maximum(h.error, 2.0))) for h in histograms(fit._fitted)
+            float(np.max(np.abs(h.observed - h.expected) / np.maximum(h.error, 2.0))) for h in histograms(fit.result_)
         ]
 
     # The unit is twice the standard error of a bin; of 60 right ones none is expected at 1.6.

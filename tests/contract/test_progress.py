@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm import progress
+from tmsm.foundation import progress
 
 
 class Terminal(io.StringIO):

@@ -68,7 +68,7 @@ def test_many_points_are_thinned_and_it_says_so():
 
 def test_findings_are_in_plain_words():
     def texts(fits):
-        return {finding.text: finding.kind for finding in findings(fits)}
+        return {finding.text: finding.kind for finding in findings({label: fit.result_ for label, fit in fits.items()})}
 
     found = texts(FITS)
     fit = FITS["the fit"]

@@ -6,19 +6,20 @@ import pytest
 import tmsm
 from benchmarks import speed
 from tmsm import weights
-from tmsm.matching.moments import MomentSpec, accumulate
 from tmsm.data.rows import Rows
+from tmsm.matching.moments import accumulate
+from tmsm.matching.one_weight import OneWeight
 
 REGION = tmsm.Cap([-1.0, 0.0, 0.0], 1.4)
 MODEL = tmsm.VonMisesFisher()
 X = MODEL.sample(30_011, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
 
 
-SPEC = MomentSpec(MODEL, weights.Saturating(0.3))
+SPEC = OneWeight(MODEL.on(REGION.manifold), weights.Saturating(0.3))
 
 
 def moments_of(rows):
-    return accumulate(SPEC, Rows(rows, REGION), reference=np.array([0.0, -5.0, 0.1]))
+    return accumulate(SPEC, Rows.of(rows, REGION), reference=np.array([0.0, -5.0, 0.1]))
 
 
 def test_moments_of_parts_add_to_those_of_the_whole():
@@ -31,10 +32,10 @@ def test_moments_of_parts_add_to_those_of_the_whole():
     np.testing.assert_allclose(parts.features.squares, whole.features.squares, rtol=1e-11, atol=1e-9)
     with pytest.raises(TypeError):
         whole + 1
-    other = accumulate(MomentSpec(MODEL, weights.Saturating(0.4)), Rows(X, REGION))
+    other = accumulate(OneWeight(MODEL.on(REGION.manifold), weights.Saturating(0.4)), Rows.of(X, REGION))
     with pytest.raises(ValueError, match="different models, weights or exposures cannot be added"):
         whole + other
-    other = accumulate(SPEC, Rows(X, REGION), reference=np.zeros(3))
+    other = accumulate(SPEC, Rows.of(X, REGION), reference=np.zeros(3))
     with pytest.raises(ValueError, match="different references"):
         whole + other
 

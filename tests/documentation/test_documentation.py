@@ -73,7 +73,7 @@ def test_commands_on_the_pages_are_commands_that_exist():
 
 
 def test_documented_choices_are_the_codes():
-    from tmsm import rows
+    from tmsm.data import rows
 
     text = (ROOT / "docs" / "conventions.md").read_text()
     assert f"{rows._SAMPLE_ROWS:,} rows" in text

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import tmsm
-from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, lives_on, north, weights_for
+from tests.registry import EVERYWHERE, MODELS, REGIONS, inside_points, north, recipes_for, resolved
 from tmsm import weights
-from tmsm.models import Local
-from tmsm.matching.moments import BlockTerms, MomentSpec, accumulate, residual_squares
 from tmsm.data.rows import Rows
+from tmsm.matching.equations import residual_squares
+from tmsm.matching.moments import accumulate
+from tmsm.matching.one_weight import OneWeight
+from tmsm.models import Local
 
 
 def triples():
@@ -18,16 +20,16 @@ def triples():
         for model, params in MODELS:
             # Kent's, Watson's and all local statistics are linear combinations of Fisher–Bingham's and Bingham's.
             skipped = isinstance(model, tmsm.Kent | tmsm.Watson | Local)
-            if lives_on(model, params, case.region.manifold) and not skipped:
-                choices = weights_for(case) if case.region.has_border else [weights.Constant()]
+            if model.manifold == case.region.manifold and not skipped:
+                choices = recipes_for(case) if case.region.has_border else [weights.Constant()]
                 if isinstance(model, tmsm.FisherBingham | tmsm.Bingham):
                     choices = {repr(choices[k]): choices[k] for k in (0, -1)}.values()
-                for weight in choices:
-                    yield pytest.param(case, weight, model, params, id=f"{case.name}-{weight!r}-{model!r}")
+                for recipe in choices:
+                    yield pytest.param(case, recipe, model, params, id=f"{case.name}-{recipe!r}-{model!r}")
 
 
 TRIPLES = list(triples())
-EVERY_TRIPLE = pytest.mark.parametrize(("case", "weight", "model", "params"), TRIPLES)
+EVERY_TRIPLE = pytest.mark.parametrize(("case", "recipe", "model", "params"), TRIPLES)
 
 
 def standardised_mean(spec, rows, theta):
@@ -38,11 +40,12 @@ def standardised_mean(spec, rows, theta):
 
 
 @EVERY_TRIPLE
-def test_estimating_equation_has_mean_zero_at_the_truth(case, weight, model, params):
+def test_estimating_equation_has_mean_zero_at_the_truth(case, recipe, model, params):
+    weight = resolved(case, recipe)
     theta = model.natural_parameters(**params)
     n = 3_000 if isinstance(model, tmsm.FisherBingham | tmsm.Bingham) else 20_000  # rejection twice takes its time
     X = model.sample(n, case.region, random_state=17, **params)
-    z = standardised_mean(MomentSpec(model, weight), Rows(X, case.region), theta)
+    z = standardised_mean(OneWeight(model, weight), Rows.of(X, case.region), theta)
     assert np.abs(z).max() < 4.2
 
 
@@ -50,8 +53,8 @@ def test_negative_control_a_weight_that_is_not_zero_on_the_border():
     model, params = MODELS[1]
     region = tmsm.Hemisphere([-1.0, 0.0, 0.0])
     X = model.sample(20_000, region, random_state=17, **params)
-    rows = Rows(X, tmsm.Everywhere(tmsm.Sphere(2)))
-    z = standardised_mean(MomentSpec(model, weights.Constant()), rows, model.natural_parameters(**params))
+    rows = Rows.of(X, tmsm.Everywhere(tmsm.Sphere(2)))
+    z = standardised_mean(OneWeight(model, weights.Constant()), rows, model.natural_parameters(**params))
     assert np.abs(z).max() > 10
 
 
@@ -63,18 +66,19 @@ def test_negative_control_few_border_points_bias_the_estimate_as_documented():
     for m in (12, 5000):
         lon = np.linspace(0.0, 2 * np.pi, m, endpoint=False)
         border = tmsm.BorderPoints(np.column_stack([np.cos(lon), np.sin(lon), 0 * lon]), contains=north)
-        spec = MomentSpec(model, weights.Distance())
-        worst.append(np.abs(standardised_mean(spec, Rows(X, border), model.natural_parameters(**params))).max())
+        spec = OneWeight(model, weights.Distance())
+        worst.append(np.abs(standardised_mean(spec, Rows.of(X, border), model.natural_parameters(**params))).max())
     assert worst[0] > 8
     assert worst[1] < 4
 
 
 @EVERY_TRIPLE
-def test_rows_features_and_sums_agree(case, weight, model, params):
+def test_rows_features_and_sums_agree(case, recipe, model, params):
+    weight = resolved(case, recipe)
     X = inside_points(case.region, 60)
     w = np.random.default_rng(0).uniform(0, 2, len(X))
-    rows = Rows(X, case.region, w)
-    spec = MomentSpec(model, weight)
+    rows = Rows.of(X, case.region, w)
+    spec = OneWeight(model, weight)
     theta = model.natural_parameters(**params) + 0.1
     plain, featured = accumulate(spec, rows), accumulate(spec, rows, reference=theta - 0.3)
     np.testing.assert_allclose(plain.A_sum, featured.A_sum, atol=1e-10)
@@ -82,7 +86,7 @@ def test_rows_features_and_sums_agree(case, weight, model, params):
     np.testing.assert_allclose(
         featured.features.residual_squares(theta), residual_squares(spec, rows, theta), rtol=1e-9, atol=1e-9
     )
-    (residuals,) = rows.map(lambda block: BlockTerms(spec, block).residuals(theta))
+    (residuals,) = rows.map(lambda block: spec.terms(block).residuals(theta))
     np.testing.assert_allclose(w @ residuals, plain.A_sum @ theta + plain.b_sum, atol=1e-9)
 
 

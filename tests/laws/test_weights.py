@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import tmsm
-from tests.registry import PAIRS, inside_points, random_tangents, tangent_basis, walk
+from tests.registry import PAIRS, chosen, inside_points, random_tangents, resolved, tangent_basis, walk
 from tmsm import weights
 from tmsm.regions import BorderView
 
-EVERY_PAIR = pytest.mark.parametrize(("case", "weight"), PAIRS, ids=repr)
+EVERY_PAIR = pytest.mark.parametrize(("case", "recipe"), PAIRS, ids=repr)
 
 
 def tensor(region, weight, X):
@@ -24,11 +24,12 @@ def tensor(region, weight, X):
 
 
 def divergence(region, weight, X):
-    return weight.field(BorderView(region, X)).flux(np.zeros_like(X))
+    return weight.field(BorderView(region, X)).divergence(X)
 
 
 @EVERY_PAIR
-def test_tensor_is_positive_inside_and_tangent(case, weight):
+def test_tensor_is_positive_inside_and_tangent(case, recipe):
+    weight = resolved(case, recipe)
     X = inside_points(case.region, 100)
     W = tensor(case.region, weight, X)
     np.testing.assert_allclose(W, np.swapaxes(W, 1, 2), atol=1e-14)
@@ -41,8 +42,9 @@ def test_tensor_is_positive_inside_and_tangent(case, weight):
         np.testing.assert_allclose(matrix, basis.T @ (basis @ matrix @ basis.T) @ basis, atol=1e-13)
 
 
-@pytest.mark.parametrize(("case", "weight"), [pair for pair in PAIRS if pair[0].exact], ids=repr)
-def test_normal_component_vanishes_on_the_border(case, weight):
+@pytest.mark.parametrize(("case", "recipe"), [pair for pair in PAIRS if pair[0].exact], ids=repr)
+def test_normal_component_vanishes_on_the_border(case, recipe):
+    weight = resolved(case, recipe)
     X = inside_points(case.region, 60)
     d, gradient = case.region.border_distance(X)
     near = walk(case.region.manifold, X, -gradient, d - 1e-9)
@@ -52,7 +54,8 @@ def test_normal_component_vanishes_on_the_border(case, weight):
 
 
 @EVERY_PAIR
-def test_divergence_agrees_with_finite_differences(case, weight):
+def test_divergence_agrees_with_finite_differences(case, recipe):
+    weight = resolved(case, recipe)
     region, manifold, h = case.region, case.region.manifold, 1e-7
     X = inside_points(region, 40, seed=3)
     # div W = P Σ_k (∂_{e_k} W) e_k over an orthonormal tangent basis.
@@ -78,7 +81,8 @@ def test_divergence_agrees_with_finite_differences(case, weight):
 
 
 @EVERY_PAIR
-def test_apply_and_flux_contract_the_tensor(case, weight):
+def test_apply_and_flux_contract_the_tensor(case, recipe):
+    weight = resolved(case, recipe)
     X = inside_points(case.region, 30)
     V = random_tangents(case.region.manifold, X)
     field = weight.field(BorderView(case.region, X))
@@ -88,17 +92,18 @@ def test_apply_and_flux_contract_the_tensor(case, weight):
 
 
 @EVERY_PAIR
-def test_weights_are_values(case, weight):
+def test_weights_are_values(case, recipe):
+    weight = resolved(case, recipe)
     assert weight == pickle.loads(pickle.dumps(weight))
     assert hash(weight) == hash(pickle.loads(pickle.dumps(weight)))
     assert copy.deepcopy(weight) is weight
     assert eval(repr(weight), vars(weights)) == weight
-    assert weight.resolve(case.region, inside_points(case.region, 50, seed=9)) == weight
+    assert weight.resolve(BorderView(case.region, inside_points(case.region, 50, seed=9))) == weight
 
 
 def test_auto_takes_the_best_that_the_region_offers():
     def choice(region):
-        return type(weights.Auto().resolve(region, inside_points(region, 50)))
+        return type(chosen(weights.Auto(), region, inside_points(region, 50)))
 
     assert choice(tmsm.Cap([0.0, 0.0, 1.0], 0.5)) is weights.Normal
     assert choice(tmsm.Ball([0.0, 0.0], 1.0)) is weights.Normal
@@ -110,7 +115,7 @@ def test_auto_takes_the_best_that_the_region_offers():
 def test_automatic_axis_avoids_the_flat_projection():
     # Dropping the hemisphere's own axis turns the distance into 1 − sqrt(1 − x²) ~ d²/2.
     hemisphere = tmsm.Hemisphere([-1.0, 0.0, 0.0])
-    resolved = weights.Projected().resolve(hemisphere, inside_points(hemisphere, 200))
+    resolved = weights.Projected().resolve(BorderView(hemisphere, inside_points(hemisphere, 200)))
     assert resolved.axis in (1, 2)
     d, _ = hemisphere.border_distance([[-0.6, 0.8, 0.0]], "projected", 1)
     np.testing.assert_allclose(d, 0.6)

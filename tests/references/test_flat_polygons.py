@@ -118,7 +118,7 @@ def test_the_first_crossing_is_named():
 
 def test_a_hundred_times_as_many_edges_cost_little_more():
     """Boxes and edges that a query looks at, counted in the interpreter: no clock is asked."""
-    from tmsm.regions import segments
+    from tmsm.regions.polygon import edges as segments
 
     looked = []
     for m in (200, 20_000):

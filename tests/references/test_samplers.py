@@ -107,7 +107,7 @@ def test_rejection_is_exact_and_its_acceptance_is_as_stated(name):
     theta = model.natural_parameters(**params)
     t = model.statistics(X)
     # Along θ and along random directions, so that rounding in one sharp statistic does not count.
-    mean, covariance = model.expectation(theta, X.shape[1])
+    mean, covariance = model.expectation(theta)
     spread = np.sqrt(np.diag(covariance))
     usable = spread > 1e-7
     z = (t.mean(0) - mean)[usable] / (spread[usable] / np.sqrt(n))

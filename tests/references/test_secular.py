@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tmsm.foundation.errors import EstimationError
+from tmsm.matching.solve import solve
 from tmsm.models import AffineSubspace, FixedNorm, Unrestricted
 from tmsm.numerics.sphere_quadratics import minimise_on_sphere
-from tmsm.matching.solve import solve
 
 
 def quadratic(A, b, theta):

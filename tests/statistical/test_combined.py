@@ -21,7 +21,7 @@ KENT = {
 def simulate(model, region, params, weight, n, seeds):
     """Standardised errors of θ along the family, (seeds, k), and squared errors."""
     theta = model.natural_parameters(**params)
-    tangent = model.constraint(region.manifold.embedding_dim).tangent(theta)
+    tangent = model.constraint.tangent(theta)
     estimator = tmsm.ScoreMatching(model, region, weight)
     z, squares = [], []
     for seed in seeds:
@@ -91,7 +91,7 @@ def test_fields_along_the_border_are_worth_having():
 
 def test_the_correction_takes_bias_away():
     """Negative control: without the tilted sums the estimate of κ is biased by its many equations."""
-    from tmsm import combination
+    from tmsm.matching import combination
 
     model, plain, tilted = tmsm.VonMisesFisher(), [], []
     estimator = tmsm.ScoreMatching(model, ROUGH, weights.Combined(3))
@@ -186,7 +186,7 @@ NEARLY_FLAT = tmsm.SphericalPolygon.from_lonlat(
 
 def covered_shares(monkeypatch, limits, hits):
     """The share of seeds that hit, with the limits for streams as they are and with others."""
-    from tmsm import combination
+    from tmsm.matching import combination
 
     usual = hits()
     for name in limits:

@@ -92,7 +92,7 @@ def test_every_family_is_recovered_with_honest_errors(name, method):
     repeats, n = (20, 1000) if name == "S4" else (60, 3000)
     truth = model.natural_parameters(**params)
     D = region.manifold.embedding_dim
-    T = model.constraint(D).tangent(truth)
+    T = model.constraint.tangent(truth)
     estimator = {
         "likelihood": tmsm.TruncatedMLE(model, region),
         "refined": tmsm.ScoreMatching(model, region, refine="mle"),

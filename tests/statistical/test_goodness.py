@@ -102,7 +102,7 @@ def test_power_against_contamination(test):
 
 def test_signs_that_ignore_the_estimated_parameters_would_not_do():
     """Negative control: without the influence of rows on θ̂ the p-values are far too large."""
-    from tmsm import stein
+    from tmsm.inference import stein
 
     model, found = tmsm.VonMisesFisher(), []
     for fit, X in fits(model, model, MISES, REGION, 300, range(60)):

@@ -33,7 +33,7 @@ def rows(model, n=400, region=None):
 def test_fit_keeps_its_likelihood_and_derivatives(estimator):
     family = estimator.model if not isinstance(estimator.model, tmsm.FisherBingham) else tmsm.VonMisesFisher()
     X = rows(family, region=getattr(estimator, "region", None))
-    fit = estimator.fit(X)._fitted
+    fit = estimator.fit(X).result_
     f, theta = fit.likelihood, fit.theta
     value, gradient, hessian = f(theta)
     spread = np.sqrt(np.diag(fit.covariance))
@@ -48,16 +48,13 @@ def test_fit_keeps_its_likelihood_and_derivatives(estimator):
     if not isinstance(estimator, tmsm.ScoreMatching):
         moved = theta + spread
         region = getattr(estimator, "region", None)
-        logpdf = [
-            float(estimator.model.logpdf(X, region, **fit.model.parameters(at, X.shape[1])).mean())
-            for at in (theta, moved)
-        ]
+        logpdf = [float(estimator.model.logpdf(X, region, **fit.model.parameters(at)).mean()) for at in (theta, moved)]
         assert f(moved)[0] - value == pytest.approx(logpdf[0] - logpdf[1], rel=1e-5)
 
 
 def test_score_matching_alone_has_no_likelihood():
     assert (
-        tmsm.ScoreMatching(tmsm.VonMisesFisher(), CAP).fit(rows(tmsm.VonMisesFisher(), region=CAP))._fitted.likelihood
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), CAP).fit(rows(tmsm.VonMisesFisher(), region=CAP)).result_.likelihood
         is None
     )
 
@@ -80,10 +77,10 @@ def test_refine_goes_on_where_one_step_is_not_enough():
     np.testing.assert_allclose(refined.params_.linear, exact.params_.linear, rtol=1e-6)
     assert (np.abs(refined.params_.linear - [-2.0, -5.0, 1.0]) < 3.0 * refined.std_errors_.linear).all()
     # From that start one step is not enough: it stays tens of standard errors away.
-    f, constraint = refined._fitted.likelihood, model.constraint(3)
-    step = newton_step(f, constraint.point(plain._fitted.theta), constraint.allows)
+    f, constraint = refined.result_.likelihood, model.constraint
+    step = newton_step(f, constraint.point(plain.result_.theta), constraint.allows)
     assert abs(step.point.theta[1] + 5.0) > 3.0 * refined.std_errors_.linear[1]
-    assert f(step.point.theta)[0] > f(naive_theta(model, X))[0] > f(refined._fitted.theta)[0]
+    assert f(step.point.theta)[0] > f(naive_theta(model, X))[0] > f(refined.result_.theta)[0]
 
 
 def naive_theta(model, X):
@@ -119,9 +116,9 @@ def test_likelihood_is_never_below_that_of_the_naive_fit(model):
             continue
         exact = tmsm.TruncatedMLE(model, region).fit(X)
         refined = tmsm.ScoreMatching(model, region, refine="mle").fit(X)
-        f = exact._fitted.likelihood
-        assert f(exact._fitted.theta)[0] <= f(naive.natural_params_)[0] + 1e-9
-        assert f(refined._fitted.theta)[0] <= f(naive.natural_params_)[0] + 1e-9
+        f = exact.result_.likelihood
+        assert f(exact.result_.theta)[0] <= f(naive.natural_params_)[0] + 1e-9
+        assert f(refined.result_.theta)[0] <= f(naive.natural_params_)[0] + 1e-9
 
 
 @pytest.mark.parametrize("kind", ["exact", "refined", "naive"])
@@ -147,7 +144,7 @@ def test_intervals_cover_with_weights_that_depend_on_the_place(kind):
         error = fit.params_.concentration - 4.0
         away.append(error / fit.std_errors_.concentration)
         # The inverse information with the effective number of rows: for weights that do not depend on x.
-        one = fit._fitted
+        one = fit.result_
         covariance = one.influence.matrix * (w @ w) / w.sum() ** 2
         plain.append(error / standard_errors(model, one.theta, covariance, 3).concentration)
     assert np.mean(np.abs(away) < 1.96) >= 0.88

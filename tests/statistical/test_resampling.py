@@ -70,7 +70,7 @@ def test_bootstrap_is_repeatable_whoever_does_it():
 
 
 def test_processes_give_what_one_gives(monkeypatch):
-    from tmsm import resampling
+    from tmsm.inference import bootstrap as resampling
 
     X = rows(tmsm.VonMisesFisher(), MISES, n=200)
     fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X)
@@ -120,7 +120,7 @@ def test_resamples_are_summed_from_what_each_row_contributes(place, weighted, mo
 
 def test_resamples_are_fitted_row_by_row_where_they_must_be(monkeypatch):
     """Rows outside, weights of zero and tables that are too large are left to the fit itself."""
-    from tmsm import tabulated
+    from tmsm.matching import tabulated
 
     region, model, center = PLACES["a box"]
     X = model.sample(2000, region, random_state=0, mean_direction=center, concentration=8.0)

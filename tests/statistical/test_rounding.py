@@ -139,6 +139,6 @@ def test_wide_gaps_between_border_points_are_told():
     arc = {"mean_direction": [0.0, 1.0], "concentration": 2.0}
     X = MODEL.sample(500, tmsm.Hemisphere([0.0, 1.0]), random_state=0, **arc)
     assert said(tmsm.ScoreMatching(MODEL, two).fit(X)) is None
-    fit = biased[0]._fitted
+    fit = biased[0].result_
     likelihood = LikelihoodInfluence(fit.model, fit.theta, fit.covariance)
     assert misplaced_border(likelihood, fit.covariance, fit.kept, fit.n_samples) == []

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tmsm
-from tmsm.numerics.sphere_integral import sphere_mixture
 from tmsm.foundation.errors import EstimationError
+from tmsm.matching.solve import solve
 from tmsm.models import Local
 from tmsm.models.constraints import minimise_over
-from tmsm.matching.solve import solve
+from tmsm.numerics.sphere_integral import sphere_mixture
 
 CENTRE = tmsm.lonlat_to_xyz([-98.0], [38.5])[0]
 EAST = np.cross([0.0, 0.0, 1.0], CENTRE) / np.linalg.norm(np.cross([0.0, 0.0, 1.0], CENTRE))
@@ -36,8 +36,8 @@ def box(degrees):
 
 def deviations(fit, truth):
     """Errors of concentration and ovalness in standard errors, and of the mean direction as a χ² and in degrees."""
-    one = fit._fitted
-    J = one.model.parameter_jacobian(one.theta, 3)["mean_direction"]
+    one = fit.result_
+    J = one.model.parameter_jacobian(one.theta)["mean_direction"]
     values, vectors = np.linalg.eigh(J @ one.covariance @ J.T)
     away = vectors.T @ (truth["mean_direction"] - fit.params_.mean_direction)
     scalars = [(fit.params_[name] - truth[name]) / fit.std_errors_[name] for name in ("concentration", "ovalness")]
@@ -90,8 +90,8 @@ def test_naive_likelihood_of_a_sharp_kent_needs_few_evaluations(share, monkeypat
         X = tmsm.Kent().sample(2000, random_state=5, **kent(concentration, share))
         fit = tmsm.NaiveMLE(tmsm.Kent()).fit(X)
         assert len(calls) < 40
-        one = fit._fitted
-        slope = one.likelihood(one.theta)[1] @ one.model.constraint(3).tangent(one.theta)
+        one = fit.result_
+        slope = one.likelihood(one.theta)[1] @ one.model.constraint.tangent(one.theta)
         assert np.abs(slope).max() < 1e-8
         assert np.abs(deviations(fit, kent(concentration, share))[:2]).max() < 3.5
 
@@ -115,11 +115,11 @@ def test_fisher_bingham_in_a_state():
     theta = tmsm.Kent().natural_parameters(**truth)
     for estimator in (tmsm.ScoreMatching(model, region, "componentwise"), tmsm.TruncatedMLE(model, region)):
         fit = estimator.fit(X)
-        one = fit._fitted
+        one = fit.result_
         assert isinstance(one.model, Local)
         away = one.theta - one.model.from_original(theta)
         assert away @ np.linalg.solve(one.covariance, away) < 26.1  # χ² with 8 df: one in a thousand
-        np.testing.assert_allclose(fit.natural_params_, one.model.to_original(3) @ one.theta, rtol=1e-12)
+        np.testing.assert_allclose(fit.natural_params_, one.model.to_original() @ one.theta, rtol=1e-12)
         status = fit.status_
         assert "of the 8 parameters; not determined: linear (standard error" in status
         assert "and quadratic" in status
@@ -151,16 +151,16 @@ def test_local_form_is_the_same_family():
     assert isinstance(local, Local)
     assert model.centred(model.sample(100, random_state=0, linear=[1.0, 0, 0], quadratic=np.eye(3))) is model
     theta = model.natural_parameters(**truth)
-    np.testing.assert_allclose(local.to_original(3) @ local.from_original(theta), theta, atol=1e-12)
+    np.testing.assert_allclose(local.to_original() @ local.from_original(theta), theta, atol=1e-12)
     np.testing.assert_allclose(
         np.ptp(local.log_kernel(X, local.from_original(theta)) - model.log_kernel(X, theta)), 0, atol=1e-10
     )
     # Score matching in the family's own statistics.
     fit = tmsm.ScoreMatching(model, region, "geodesic").fit(X)
     spec = fit.moments_.spec
-    there = local.to_original(3)
+    there = local.to_original()
     A = np.linalg.solve(there.T, np.linalg.solve(there.T, fit.moments_.A).T)
-    own = solve(model.constraint(3), A, np.linalg.solve(there.T, fit.moments_.b)).theta
+    own = solve(model.constraint, A, np.linalg.solve(there.T, fit.moments_.b)).theta
     assert spec.model == local
     np.testing.assert_allclose(fit.natural_params_, own, rtol=1e-6)
 
@@ -170,7 +170,7 @@ def test_kent_is_found_wherever_its_centre_is():
     model = tmsm.Kent()
     X = model.sample(400, cap(3.0), random_state=0, **kent(500.0, 0.4))
     local = model.centred(X)
-    constraint = local.constraint(3)
+    constraint = local.constraint
     rng = np.random.default_rng(1)
     for _ in range(6):
         # Normal densities of any bend, also such as grow outwards, seen through an information of that kind.

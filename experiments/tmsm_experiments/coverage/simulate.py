@@ -153,7 +153,7 @@ def _in_ellipse(fit: Any, name: str, truth: np.ndarray) -> bool:
     from scipy.stats import chi2
 
     estimate = np.asarray(fit.params_[name])
-    jacobian = fit.model.parameter_jacobian(fit.natural_params_, estimate.size)[name]
+    jacobian = fit.model.on(fit.result_.region.manifold).parameter_jacobian(fit.natural_params_)[name]
     covariance = jacobian @ fit.covariance_ @ jacobian.T
     if name == "mean":
         away, k = truth - estimate, estimate.size

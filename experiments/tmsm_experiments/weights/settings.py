@@ -34,7 +34,7 @@ class Setting:
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The tangent T of the family (p, k), and mean and covariance of Tᵀt under the truth."""
-        tangent = self.model.constraint(self.region.manifold.embedding_dim).tangent(self.theta)
+        tangent = self.model.on(self.region.manifold).constraint.tangent(self.theta)
         t = self.model.statistics(self.sample(BOUND_ROWS, 987_654_321)) @ tangent
         return tangent, t.mean(axis=0), np.atleast_2d(np.cov(t.T))
 

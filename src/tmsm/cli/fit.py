@@ -39,11 +39,10 @@ def fit(
     """Fit a model to points that were only seen inside a border."""
     import numpy as np
 
-    from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
+    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, rows_inside
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import made_by, show_json, show_record
     from tmsm.cli.streams import say
-    from tmsm.data.point_files import read_points
     from tmsm.display.record import FitRecord
     from tmsm.foundation.validation import check_option
     from tmsm.foundation.whole_files import is_standard_output, write_text, write_whole
@@ -52,7 +51,7 @@ def fit(
     printed = {"--json": Path("-") if json else None}
     check_outputs([points, Path(region)], {**printed, "--save": save, "--plot": plot, "--report": report})
     chosen = make_model(model, known or [])
-    table = read_points(points, split_columns(columns), groups)
+    table = read_table(points, columns, groups)
     border = read_region(region)
     inside = rows_inside(table, border, outside)
     X = table.X[inside]
@@ -118,10 +117,9 @@ def compare(
     outside: Outside = "raise",
 ) -> None:
     """Compare models of the same points by an information criterion that needs no normalising constant."""
-    from tmsm.cli.inputs import make_estimator, make_model, read_region, rows_inside, split_columns
+    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, rows_inside
     from tmsm.cli.screen import show_table
     from tmsm.cli.streams import say
-    from tmsm.data.point_files import read_points
     from tmsm.foundation.errors import EstimationError
     from tmsm.foundation.text import readable_p
     from tmsm.foundation.validation import check_option
@@ -129,7 +127,7 @@ def compare(
 
     check_option(outside, ["raise", "drop"], "--outside")
     chosen = {name: make_model(name, [], "--models") for name in models.split(",")}
-    table = read_points(points, split_columns(columns))
+    table = read_table(points, columns)
     border = read_region(region)
     X = table.X[rows_inside(table, border, outside)]
     fits = []

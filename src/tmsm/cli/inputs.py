@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.data.point_files import PointFile, read_frame
+from tmsm.data.point_files import PointFile, read_frame, read_points
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.estimators.base import Estimator
-from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds import Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
@@ -19,7 +19,7 @@ from tmsm.models.base import Model
 from tmsm.regions import Cap, Everywhere, LonLatBox, Region, SphericalPolygon
 from tmsm.regions.rounding import find_grid
 
-__all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "rows_inside", "split_columns"]
+__all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "read_table", "rows_inside"]
 
 MODELS: dict[str, type[Model]] = {
     "vmf": VonMisesFisher,
@@ -142,7 +142,15 @@ def _rounding(points: PointFile, region: Region) -> str:
     return f" {grid.describe()}, and {on_border:,} of the points lie exactly on the border. {remedy}"
 
 
-def split_columns(text: str | None) -> list[str] | None:
+def read_table(points: Path, columns: str | None, groups: str | None = None) -> PointFile:
+    """A file of points, with the columns that an option names."""
+    try:
+        return read_points(points, _split_columns(columns), groups)
+    except UnknownColumnsError as error:
+        raise InvalidInputError(f"{error.problem} Name them with --columns LON,LAT.") from None
+
+
+def _split_columns(text: str | None) -> list[str] | None:
     """Two names from LON,LAT."""
     if text is None:
         return None

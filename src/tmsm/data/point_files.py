@@ -15,7 +15,7 @@ import numpy as np
 
 from tmsm.data.text_files import open_text
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError, MissingDependencyError
+from tmsm.foundation.errors import InvalidInputError, MissingDependencyError, UnknownColumnsError
 from tmsm.foundation.json_text import read_json
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.validation import parse_number
@@ -132,17 +132,17 @@ def _find(header: Sequence[str], columns: Sequence[str] | None, groups: str | No
     else:
         both = [[k for k, column in enumerate(plain) if column in names] for names in (LONGITUDES, LATITUDES)]
         if not both[0] or not both[1]:
-            raise InvalidInputError(
-                f"{name} has no columns that look like longitude and latitude; it has {_listed(header)}. "
-                "Name them with --columns LON,LAT."
+            raise UnknownColumnsError(
+                f"{name} has no columns that look like longitude and latitude; it has {_listed(header)}.",
+                "Name them with columns=(longitude, latitude).",
             )
         # x and y beside better names are something else.
         both = [[k for k in found if plain[k] not in ("x", "y")] or found for found in both]
         if len(both[0]) > 1 or len(both[1]) > 1:
             several = [header[k].strip() for found in both for k in found]
-            raise InvalidInputError(
-                f"{name} has several columns that look like longitude and latitude: {_listed(several)}. "
-                "Name two with --columns LON,LAT."
+            raise UnknownColumnsError(
+                f"{name} has several columns that look like longitude and latitude: {_listed(several)}.",
+                "Name two with columns=(longitude, latitude).",
             )
         lon, lat = both[0][0], both[1][0]
     return [lon, lat, None if groups is None else place(groups, "groups")]
@@ -273,7 +273,7 @@ def _points_of_geojson(path: Path, loaded: Any, groups: str | None) -> PointFile
         if not isinstance(kind, str):
             raise TypeError
         if kind not in ("Point", "MultiPoint"):
-            raise InvalidInputError(f"{path.name} holds a {kind}; points are wanted. A border goes to --region.")
+            raise InvalidInputError(f"{path.name} holds a {kind}; points are wanted.")
         places = [geometry["coordinates"]] if kind == "Point" else geometry["coordinates"]
         for place in places:
             lon.append(_number(place[0]))

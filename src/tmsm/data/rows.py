@@ -76,9 +76,9 @@ class Sample:
 class Rows:
     """The rows of a source inside a region; `map` goes over them in blocks.
 
-    Each block is checked once, and its distances to the border are computed once, where they are costly and there is room
-    for them.  ``n_outside`` counts the rows that the last complete run dropped.  ``on_border``, shape (k, D), are those
-    of a table that lay exactly on the border when these rows were `kept` of it.
+    Each block is checked once, and its distances to the border are computed once, where they are costly and there is
+    room for them.  ``n_outside`` counts the rows that the last complete run dropped.  ``on_border``, shape (k, D), are
+    those of a table that lay exactly on the border when these rows were `kept` of it.
     """
 
     def __init__(self, source: Source, region: Region, outside: str = "raise") -> None:
@@ -104,7 +104,16 @@ class Rows:
         outside: str = "raise",
         groups: Groups | None = None,
     ) -> Rows:
-        """Of a table in memory, (n, D), with weights (n,) and groups."""
+        """Of a table in memory, (n, D), with weights (n,) and groups; or of a source, which has its own."""
+        if isinstance(X, Source):
+            if sample_weight is not None or groups is not None:
+                raise InvalidInputError("A source of rows brings its own weights and groups: give none beside it.")
+            if X.n_columns != region.manifold.embedding_dim or len(X) == 0:
+                raise InvalidInputError(
+                    f"The source has {len(X):,} rows of {X.n_columns} columns; points on {region.manifold!r} have "
+                    f"{region.manifold.embedding_dim} coordinates."
+                )
+            return cls(X, region, outside)
         table = region.manifold.as_rows(X)
         return cls(ArraySource(table, check_sample_weight(sample_weight, len(table)), groups), region, outside)
 

@@ -14,11 +14,14 @@ import numpy as np
 
 from tmsm.data.groups import Groups
 from tmsm.foundation.arrays import FloatArray, IntArray
-from tmsm.foundation.progress import with_progress
+from tmsm.foundation.errors import InvalidInputError
 
 __all__ = ["ArraySource", "RawBlock", "Source"]
 
 T = TypeVar("T")
+
+# Rows that are read at a time where a source gives nothing faster.
+_READ_ROWS = 65536
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,10 @@ class RawBlock:
 
 
 class Source(ABC):
-    """A table of points that is read in blocks."""
+    """A table of points that is read in blocks.
 
-    #: Whether it can be read more than once.
-    rereadable: bool = True
+    A subclass gives its size and `blocks`.  The rest follows by reading them, and may be given faster.
+    """
 
     @property
     @abstractmethod
@@ -49,67 +52,94 @@ class Source(ABC):
     def __len__(self) -> int:
         """Number of rows."""
 
-    @property
-    @abstractmethod
-    def weighted(self) -> bool:
-        """Whether the rows have weights."""
-
-    @property
-    @abstractmethod
-    def groups(self) -> Groups | None:
-        """Which group each row belongs to; None where rows stand alone."""
-
     @abstractmethod
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """All rows in order, so many at a time; the last block may be shorter."""
+        """All rows in order, at most so many at a time; each call begins anew, with the same blocks."""
 
-    @abstractmethod
-    def sample(self, n: int) -> RawBlock:
-        """At most n rows, spread evenly over the table: one of every `stride`."""
+    @property
+    def rereadable(self) -> bool:
+        """Whether it can be read more than once."""
+        return True
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the rows have weights."""
+        return False
+
+    @property
+    def groups(self) -> Groups | None:
+        """Which group each row belongs to; None where rows stand alone."""
+        return None
+
+    def with_groups(self, groups: Groups | None) -> Source:
+        """The same rows, known to come in these groups."""
+        raise InvalidInputError(f"{type(self).__name__} does not take groups: its blocks would have to name them.")
 
     def stride(self, n: int) -> int:
         """A `sample` of at most n rows takes one row of every so many."""
         return -(-len(self) // n)
 
-    def reduce(self, function: Callable[[RawBlock], T | None], size: int) -> T | None:
+    def sample(self, n: int) -> RawBlock:
+        """At most n rows, spread evenly over the table: one of every `stride`."""
+        step, parts = self.stride(n), []
+        for block in self.blocks(_READ_ROWS):
+            chosen = slice((-block.start) % step, None, step)
+            parts.append([None if part is None else part[chosen] for part in (block.X, block.weight, block.groups)])
+        X, weight, groups = (
+            None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)
+        )
+        return RawBlock(0, cast("np.ndarray[Any, Any]", X), weight, groups)
+
+    def reduce(self, function: Callable[[RawBlock], T | None], size: int = 65536) -> T | None:
         """The sum, in order, of what a function gives for every block; None adds nothing."""
         total: Any = None
-        n_blocks = -(-len(self) // size)
-        for block in with_progress(self.blocks(size), n_blocks, "reading rows"):
+        for block in self.blocks(size):
             part = function(block)
             if part is not None:
                 total = part if total is None else total + part
         return cast("T | None", total)
 
     @property
-    @abstractmethod
     def equally_weighted(self) -> bool:
         """Whether all rows that count at all count alike."""
+        low, high = np.inf, 0.0
+        for block in self.blocks(_READ_ROWS) if self.weighted else ():
+            counted = np.zeros(0) if block.weight is None else block.weight[block.weight > 0.0]
+            low, high = min(low, counted.min(initial=np.inf)), max(high, counted.max(initial=0.0))
+        return high == 0.0 or bool(low == high)
 
     @property
-    @abstractmethod
     def effective_number(self) -> float:
         """(Σw)²/Σw² of all rows, their number where they have no weights; zero if all weights are.
 
         Of rows in groups that of the groups: as if the rows of a group told the same.
         """
+        weight = None
+        if self.weighted:
+            weight = np.concatenate([cast(FloatArray, block.weight) for block in self.blocks(_READ_ROWS)])
+        if self.groups is not None:
+            return self.groups.effective_number(weight)
+        if weight is None:
+            return float(len(self))
+        squares = float(weight @ weight)
+        return float(weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
     @property
-    @abstractmethod
     def counts(self) -> bool:
         """Whether any row has a weight."""
+        return not self.weighted or any(bool(np.any(block.weight)) for block in self.blocks(_READ_ROWS))
 
-    @abstractmethod
     def all_identical(self) -> bool:
         """Whether every row is the same point."""
+        blocks = self.blocks(_READ_ROWS)
+        first = next(blocks)
+        return all(bool((first.X[:1] == block.X).all()) for block in (first, *blocks))
 
-    @abstractmethod
     def table(self) -> tuple[FloatArray, FloatArray | None]:
         """All rows at once, shape (n, D), and their weights: for what draws from them."""
-
-    @abstractmethod
-    def with_groups(self, groups: Groups | None) -> Source:
-        """The same rows, known to come in these groups."""
+        blocks = list(self.blocks(_READ_ROWS))
+        X = np.concatenate([np.asarray(block.X, dtype=np.float64) for block in blocks])
+        return X, np.concatenate([cast(FloatArray, block.weight) for block in blocks]) if self.weighted else None
 
 
 @final
@@ -156,26 +186,6 @@ class ArraySource(Source):
 
     def sample(self, n: int) -> RawBlock:
         return self._piece(slice(None, None, self.stride(n)))
-
-    @property
-    def equally_weighted(self) -> bool:
-        if self.weight is None:
-            return True
-        counted = self.weight[self.weight > 0.0]
-        return bool(counted.size == 0 or (counted == counted[0]).all())
-
-    @property
-    def effective_number(self) -> float:
-        if self.labels is not None:
-            return self.labels.effective_number(self.weight)
-        if self.weight is None:
-            return float(len(self.X))
-        squares = float(self.weight @ self.weight)
-        return float(self.weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
-
-    @property
-    def counts(self) -> bool:
-        return self.weight is None or bool(self.weight.any())
 
     def all_identical(self) -> bool:
         return bool((np.asarray(self.X) == self.X[:1]).all())

@@ -45,7 +45,7 @@ def fetch_storm_events(years: Iterable[int], folder: str | Path | None = None) -
     patterns = [rf"StormEvents_{part}-ftp_v[\d.]+_d{year}_c\d+\.csv\.gz" for year, part in parts]
     by_hand = (
         f"Download StormEvents_details… and StormEvents_locations… for these years from {_STORM_EVENTS} by hand "
-        "into a folder, and pass it to read_storm_events, or as --data."
+        "into a folder, and pass it to read_storm_events."
     )
     steps = with_progress(patterns, len(patterns), "Fetching storm events")
     return read_storm_events([_kept_or_fetched(p, target, _STORM_EVENTS, _STORM_EVENTS, by_hand) for p in steps])
@@ -64,10 +64,7 @@ def fetch_hurdat2(folder: str | Path | None = None) -> StormFixes:
     >>> import tmsm
     >>> fixes = tmsm.datasets.fetch_hurdat2()  # doctest: +SKIP
     """
-    by_hand = (
-        f"Download the Atlantic HURDAT2 text file from {_HURDAT2_PAGE} by hand, and pass it to read_hurdat2, "
-        "or its folder as --data."
-    )
+    by_hand = f"Download the Atlantic HURDAT2 text file from {_HURDAT2_PAGE} by hand, and pass it to read_hurdat2."
     pattern = r"hurdat2-1851-\d{4}-\w+\.txt"
     return read_hurdat2(_kept_or_fetched(pattern, _folder(folder), _HURDAT2_PAGE, _HURDAT2, by_hand))
 
@@ -107,6 +104,8 @@ def _pooch() -> Any:
     try:
         import pooch
     except ImportError:
-        raise DownloadError("Downloads need pooch: install tmsm[data], or download by hand and use --data.") from None
+        raise DownloadError(
+            "Downloads need pooch: install tmsm[data], or download by hand and read the files."
+        ) from None
     pooch.get_logger().setLevel("WARNING")
     return pooch

@@ -158,6 +158,8 @@ class ScoreMatching(Estimator):
     """
 
     _stream: _Stream | None = None
+    # Rows that were dropped before the first one inside came.
+    _dropped: int = 0
 
     def __init__(
         self,
@@ -221,9 +223,9 @@ class ScoreMatching(Estimator):
             moments = before.moments if more is None else before.moments + more
             stream = replace(before, moments=moments, n_outside=before.n_outside + rows.n_outside)
         if stream is None:
-            self._why_not_fitted = rows.describe_absence()
+            self._why_not_fitted, self._dropped = rows.describe_absence(), self._dropped + rows.n_outside
             return self
-        self._stream, self._result = stream, None
+        self._stream, self._result, self._dropped = stream, None, 0
         try:
             solution = self._solved(stream.problem, stream.moments)
             features = stream.moments.features
@@ -236,7 +238,7 @@ class ScoreMatching(Estimator):
         return self
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
-        self._stream = None
+        self._stream, self._dropped = None, 0
         return super().fit(X, y, sample_weight, groups)
 
     fit.__doc__ = Estimator.fit.__doc__
@@ -519,7 +521,7 @@ class ScoreMatching(Estimator):
                 reference = np.zeros(p)
             moments = accumulate(equations, rows, reference=reference)
             assert moments is not None
-        return _Stream(self._asked(), problem, choice, moments, rows.n_outside)
+        return _Stream(self._asked(), problem, choice, moments, self._dropped + rows.n_outside)
 
     def _refit(self, rows: Rows) -> Refit:
         fit = self.result_

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from tmsm.data.rows import Block, Rows
 from tmsm.estimators.base import Estimator, check_linear, check_model, check_region, require_rows
 from tmsm.estimators.score_matching import ScoreMatching
@@ -121,12 +123,14 @@ class TruncatedMLE(Estimator):
             facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
         influence = Influence(LikelihoodEquations(model, likelihood, sums.mean), theta, -per_row)
-        log_likelihood = float("nan")
-        if has_nodes(self.region) or self.log_exposure is None:
-            if nodes is None or not has_nodes(self.region):
+        if nodes is not None and has_nodes(self.region):
+            log_likelihood = -nodes(theta)[0]
+        else:
+            try:
                 log_likelihood = self._mean_log_density(model, theta, rows, sums)
-            else:
-                log_likelihood = -nodes(theta)[0]
+            except InvalidInputError:  # random nodes leave out the normalising constant, and the family has none
+                log_likelihood = float("nan")
+        if np.isfinite(log_likelihood):
             facts.append(("log-likelihood", f"{log_likelihood:.6g} a row"))
         return Fit(
             estimator=type(self).__name__,

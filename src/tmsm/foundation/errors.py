@@ -11,6 +11,7 @@ __all__ = [
     "TmsmError",
     "TmsmWarning",
     "TooManyNodesError",
+    "UnknownColumnsError",
 ]
 
 
@@ -20,6 +21,17 @@ class TmsmError(Exception):
 
 class InvalidInputError(TmsmError, ValueError):
     """An argument has the right type and a value that cannot be used."""
+
+
+class UnknownColumnsError(InvalidInputError):
+    """It is not clear which columns of a table are meant.
+
+    ``problem`` says why, without the advice that follows it in the message.
+    """
+
+    def __init__(self, problem: str, advice: str) -> None:
+        super().__init__(f"{problem} {advice}")
+        self.problem = problem
 
 
 class CrossingError(InvalidInputError):

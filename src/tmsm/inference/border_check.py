@@ -131,6 +131,6 @@ def _wide_gaps(effect: _Effect) -> list[str]:
     return [
         f"The border is known by {len(region.points):,} points that lie {read(gap)} apart: between them, on the "
         f"border, the distance is {read(0.25 * gap)} on average instead of zero (half of the rows lie within "
-        f"{read(float(np.median(d)))}). This moves the estimate by about {shift:.2g} standard errors. {remedy} at least "
-        f"{float(f'{needed:.2g}'):,.0f} points."
+        f"{read(float(np.median(d)))}). This moves the estimate by about {shift:.2g} standard errors. {remedy} at "
+        f"least {float(f'{needed:.2g}'):,.0f} points."
     ]

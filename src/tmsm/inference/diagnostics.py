@@ -47,8 +47,8 @@ def extrapolation(centre: Field | None, params: Parameters, region: Region) -> l
     unit = region.manifold.distance_unit
     read = f" ({unit.text(depth)})" if unit.symbol else ""
     return [
-        f"The {centre.title} lies outside the region, {depth:.3g}{read} beyond its border: it is extrapolated and rests "
-        "on the model's shape. Look at goodness_of_fit_, and compare with a wider family."
+        f"The {centre.title} lies outside the region, {depth:.3g}{read} beyond its border: it is extrapolated and "
+        "rests on the model's shape. Look at goodness_of_fit_, and compare with a wider family."
     ]
 
 

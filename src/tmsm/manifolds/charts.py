@@ -105,7 +105,7 @@ class Chart(ABC):
 
 @dataclass(frozen=True)
 class FlatChart(Chart):
-    """A surface that can be rolled out: s in a window of the plane, of which lengths and areas are those of the surface.
+    """A surface that can be rolled out: s in a window of the plane, whose lengths and areas are the surface's.
 
     Attributes
     ----------

@@ -22,9 +22,9 @@ _CHUNK = 65536
 class NearestPoints:
     """A tree of points (m, D) that is asked for the nearest to each row.
 
-    The straight line between two points is never longer than the path along the manifold.  So the nearest point along the
-    path is among those whose straight line is no longer than the path to the nearest by straight line.  Where the one
-    distance grows with the other, as on a sphere, ``along`` is None and that point is the answer.
+    The straight line between two points is never longer than the path along the manifold.  So the nearest point along
+    the path is among those whose straight line is no longer than the path to the nearest by straight line.  Where the
+    one distance grows with the other, as on a sphere, ``along`` is None and that point is the answer.
     """
 
     def __init__(self, points: FloatArray, along: Callable[[FloatArray, FloatArray], FloatArray] | None) -> None:

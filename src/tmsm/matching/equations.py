@@ -1,8 +1,8 @@
 """The estimating function in the middle: what a row contributes to an estimate.
 
-At the truth the mean of e_i(θ) is zero, and an estimate is where the mean over the rows is.  One weight, several stacked,
-a likelihood and a density that is not linear in θ are kinds of the same thing.  Where e_i = A_i θ + b_i, all that is
-needed of the data are sums.
+At the truth the mean of e_i(θ) is zero, and an estimate is where the mean over the rows is.  One weight, several
+stacked, a likelihood and a density that is not linear in θ are kinds of the same thing.  Where e_i = A_i θ + b_i, all
+that is needed of the data are sums.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Equations(ABC):
 
 @dataclass(frozen=True)
 class LinearSums:
-    """Additive sums over rows: their number, w, w², w A_i (m, p) and w b_i (m,), and the largest distance to the border."""
+    """Additive sums over rows: number, w, w², w A_i (m, p), w b_i (m,), and the largest distance to the border."""
 
     n: int
     weight_sum: float

@@ -1,4 +1,4 @@
-"""The equations of one weight W, for any density:
+"""The equations of one weight W, for any density.
 
     e(θ) = ⟨∇s, W (ψ + ∇log e) + div W⟩ + ⟨W, Hess s⟩,   ψ = ∇ log p,   s = ∂ log p/∂θ,
 

@@ -21,8 +21,8 @@ _STEP = 1e-5
 class NonlinearModel(Model):
     """A family log p(x; θ) with derivatives in x along the manifold.
 
-    A subclass gives log_kernel, log_gradient, log_hessian and log_laplacian, where to begin the search, and the way from
-    θ to named parameters.  Derivatives in θ are by differences, unless `tangent` gives them.
+    A subclass gives log_kernel, log_gradient, log_hessian and log_laplacian, where to begin the search, and the way
+    from θ to named parameters.  Derivatives in θ are by differences, unless `tangent` gives them.
     """
 
     @property

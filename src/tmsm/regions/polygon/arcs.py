@@ -16,10 +16,14 @@ from tmsm.foundation.compiled import compiled
 from tmsm.foundation.errors import CrossingError
 from tmsm.manifolds.coordinates import xyz_to_lonlat
 from tmsm.regions.polygon.outlines import vertex_numbers
-from tmsm.regions.polygon.trees import build_tree, in_threads, nearest_leaf, overlapping_leaf
+from tmsm.regions.polygon.trees import build_tree, in_threads, nearest_leaf, overlapping_edges
 
 __all__ = ["ArcTree"]
 
+# What is kept of an arc: the first of the three columns of each vector.
+START, END, NORMAL = 0, 3, 6
+AHEAD, BACK = 9, 12  # along the arc at its start, n × a, and back along it at its end, b × n
+START_SIDE, END_SIDE = 15, 18
 _COLUMNS = 21
 
 
@@ -33,7 +37,8 @@ class ArcTree:
         Lower and upper corners of each node, shape (2^k − 1, 6), in heap order.
     arcs
         For each arc: start a, end b, unit normal n, n × a, b × n, and the sum of the unit normals of
-        the arcs that meet at a and at b, shape (m, 21).
+        the arcs that meet at a and at b, shape (m, 21); START, END, NORMAL, AHEAD, BACK, START_SIDE and
+        END_SIDE are where each begins.
     """
 
     boxes: FloatArray
@@ -65,9 +70,13 @@ class ArcTree:
         """Distance (n,) to the arcs' projections along an axis, and its gradient in that plane (n, 3)."""
         rows = np.ascontiguousarray(X)
         d, gradient = np.empty(len(rows)), np.zeros((len(rows), 3))
+        # The boxes too are projected: those of a flat border have z = 0.
+        p, q = (axis + 1) % 3, (axis + 2) % 3
+        flat = np.zeros_like(self.boxes)
+        flat[:, [0, 1, 3, 4]] = self.boxes[:, [p, q, 3 + p, 3 + q]]
 
         def part(piece: slice) -> None:
-            _query_projected(self.boxes, self.arcs, self.first, rows[piece], axis, d[piece], gradient[piece])
+            _query_projected(flat, self.arcs, self.first, rows[piece], p, q, d[piece], gradient[piece])
 
         in_threads(part, len(rows))
         return d, gradient
@@ -85,9 +94,9 @@ class ArcTree:
     def reversed(self, numbers: Any) -> ArcTree:
         """The tree of the same arcs the other way round; arc k gets the number ``numbers[k]``."""
         arcs = np.empty_like(self.arcs)
-        for to, source in ((0, 3), (3, 0), (9, 12), (12, 9)):
+        for to, source in ((START, END), (END, START), (AHEAD, BACK), (BACK, AHEAD)):
             arcs[:, to : to + 3] = self.arcs[:, source : source + 3]
-        for to, source in ((6, 6), (15, 18), (18, 15)):
+        for to, source in ((NORMAL, NORMAL), (START_SIDE, END_SIDE), (END_SIDE, START_SIDE)):
             arcs[:, to : to + 3] = -self.arcs[:, source : source + 3]
         return ArcTree(self.boxes, arcs, self.first, numbers[self.order])
 
@@ -108,7 +117,7 @@ def _settle_touching(arcs: FloatArray, place: Any, following: Any) -> None:
     A point that has such a vertex for its nearest lies in a gap of more than half a turn, and there is
     at most one.  Arc k stands at ``arcs[place[k]]``.
     """
-    start = vertex_numbers(arcs[place, 0:3])
+    start = vertex_numbers(arcs[place, START : START + 3])
     end = start[following]
     meeting = np.bincount(start)
     if meeting.max() < 2:
@@ -120,9 +129,9 @@ def _settle_touching(arcs: FloatArray, place: Any, following: Any) -> None:
             for ids, order in ((start, outgoing_order), (end, incoming_order))
         )
         outgoing, incoming = place[first], place[second]
-        v = arcs[outgoing[0], 0:3]
-        directions = np.vstack([arcs[outgoing, 9:12], arcs[incoming, 12:15]])
-        normals = np.vstack([arcs[outgoing, 6:9], arcs[incoming, 6:9]])
+        v = arcs[outgoing[0], START : START + 3]
+        directions = np.vstack([arcs[outgoing, AHEAD : AHEAD + 3], arcs[incoming, BACK : BACK + 3]])
+        normals = arcs[np.concatenate([outgoing, incoming]), NORMAL : NORMAL + 3]
         east = directions[0]
         angle = np.arctan2(directions @ np.cross(v, east), directions @ east)
         order = np.argsort(angle)
@@ -137,8 +146,18 @@ def _settle_touching(arcs: FloatArray, place: Any, following: Any) -> None:
         gaps = np.diff(angle[order], append=angle[order[0]] + 2 * np.pi)
         k = int(np.argmax(gaps))
         side = normals[order[k]] + normals[order[(k + 1) % len(order)]]
-        arcs[outgoing, 15:18] = side
-        arcs[incoming, 18:21] = side
+        arcs[outgoing, START_SIDE : START_SIDE + 3] = side
+        arcs[incoming, END_SIDE : END_SIDE + 3] = side
+
+
+@compiled()
+def _surround(a, b, low, high):  # type: ignore[no-untyped-def]
+    """Put the corners of a box around an arc into low and high."""
+    # An arc bulges from its chord by the sagitta, at most.
+    half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
+    bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
+    for j in range(3):
+        low[j], high[j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
 
 
 @compiled()
@@ -146,12 +165,7 @@ def _arc_boxes(starts, following):  # type: ignore[no-untyped-def]
     """Lower and upper corners (m, 3) of boxes around the arcs."""
     low, high = np.empty(starts.shape), np.empty(starts.shape)
     for k in range(len(starts)):
-        a, b = starts[k], starts[following[k]]
-        # An arc bulges from its chord by the sagitta, at most.
-        half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
-        bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
-        for j in range(3):
-            low[k, j], high[k, j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
+        _surround(starts[k], starts[following[k]], low[k], high[k])
     return low, high
 
 
@@ -174,17 +188,29 @@ def _arc_columns(starts, previous, following, order):  # type: ignore[no-untyped
     for i in range(len(order)):
         k = order[i]
         arc, a, b = arcs[i], starts[k], starts[following[k]]
-        n = arc[6:9]
+        n = arc[NORMAL : NORMAL + 3]
         _normal(a, b, n)
         _normal(starts[previous[k]], a, before)
         _normal(b, starts[following[following[k]]], after)
         for j in range(3):
             p, q = (j + 1) % 3, (j + 2) % 3
-            arc[j], arc[3 + j] = a[j], b[j]
-            arc[9 + j] = n[p] * a[q] - n[q] * a[p]
-            arc[12 + j] = b[p] * n[q] - b[q] * n[p]
-            arc[15 + j], arc[18 + j] = before[j] + n[j], n[j] + after[j]
+            arc[START + j], arc[END + j] = a[j], b[j]
+            arc[AHEAD + j] = n[p] * a[q] - n[q] * a[p]
+            arc[BACK + j] = b[p] * n[q] - b[q] * n[p]
+            arc[START_SIDE + j], arc[END_SIDE + j] = before[j] + n[j], n[j] + after[j]
     return arcs
+
+
+@compiled(inline="always")
+def _dot(arc, column, x, y, z):  # type: ignore[no-untyped-def]
+    """The scalar product of a point and one of an arc's vectors."""
+    return x * arc[column] + y * arc[column + 1] + z * arc[column + 2]
+
+
+@compiled(inline="always")
+def _squared(arc, column, x, y, z):  # type: ignore[no-untyped-def]
+    """The squared distance from a point to an end of an arc."""
+    return (x - arc[column]) ** 2 + (y - arc[column + 1]) ** 2 + (z - arc[column + 2]) ** 2
 
 
 @compiled(nogil=True)
@@ -198,22 +224,21 @@ def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untype
         stack[0], bounds[0] = 0, 0.0
         top = 1
         while True:
-            leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z)
+            leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z, False)
             if leaf < 0:
                 break
             for i in range(first[leaf], first[leaf + 1]):
                 arc = arcs[i]
                 # Beyond the start or the end the nearest point is that end.
-                if x * arc[9] + y * arc[10] + z * arc[11] < 0.0 or x * arc[12] + y * arc[13] + z * arc[14] < 0.0:
-                    to_start = (x - arc[0]) ** 2 + (y - arc[1]) ** 2 + (z - arc[2]) ** 2
-                    to_end = (x - arc[3]) ** 2 + (y - arc[4]) ** 2 + (z - arc[5]) ** 2
+                if _dot(arc, AHEAD, x, y, z) < 0.0 or _dot(arc, BACK, x, y, z) < 0.0:
+                    to_start, to_end = _squared(arc, START, x, y, z), _squared(arc, END, x, y, z)
                     if to_start <= to_end:
                         squared, kind = to_start, 1
                     else:
                         squared, kind = to_end, 2
                 else:
-                    height = x * arc[6] + y * arc[7] + z * arc[8]
-                    u, v, w = x - height * arc[6], y - height * arc[7], z - height * arc[8]
+                    height = _dot(arc, NORMAL, x, y, z)
+                    u, v, w = x - height * arc[NORMAL], y - height * arc[NORMAL + 1], z - height * arc[NORMAL + 2]
                     length = math.sqrt(u * u + v * v + w * w)
                     squared, kind = height * height + (1.0 - length) ** 2, 0
                 if squared < best:
@@ -221,19 +246,18 @@ def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untype
         arc = arcs[nearest]
         if where == 0:
             # Beside the arc: d = asin(x·n), and the gradient is the tangent part of n.
-            height = x * arc[6] + y * arc[7] + z * arc[8]
-            u, v, w = arc[6] - height * x, arc[7] - height * y, arc[8] - height * z
+            height = _dot(arc, NORMAL, x, y, z)
+            u, v, w = arc[NORMAL] - height * x, arc[NORMAL + 1] - height * y, arc[NORMAL + 2] - height * z
             length = math.sqrt(u * u + v * v + w * w)
             distance[row] = math.atan2(height, length)
         else:
-            k = 0 if where == 1 else 3
-            j = 15 if where == 1 else 18
+            k = START if where == 1 else END
+            j = START_SIDE if where == 1 else END_SIDE
             a, b, c = arc[k], arc[k + 1], arc[k + 2]
-            side = x * arc[j] + y * arc[j + 1] + z * arc[j + 2]
-            sign = 1.0 if side > 0.0 else -1.0
+            sign = 1.0 if _dot(arc, j, x, y, z) > 0.0 else -1.0
             summed = math.sqrt((x + a) ** 2 + (y + b) ** 2 + (z + c) ** 2)
             distance[row] = sign * 2.0 * math.atan2(math.sqrt(best), summed)
-            dot = x * a + y * b + z * c
+            dot = _dot(arc, k, x, y, z)
             u, v, w = sign * (x * dot - a), sign * (y * dot - b), sign * (z * dot - c)
             # Next to the vertex that difference is mostly rounding: make it tangent once more.
             dot = u * x + v * y + w * z
@@ -249,40 +273,22 @@ def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untype
 
 
 @compiled(nogil=True)
-def _query_projected(boxes, arcs, first, X, axis, distance, gradient):  # type: ignore[no-untyped-def]
+def _query_projected(flat, arcs, first, X, p, q, distance, gradient):  # type: ignore[no-untyped-def]
+    """In the plane of the coordinates p and q; the boxes are flat, with z = 0."""
     leaves = len(first) - 1
-    p, q = (axis + 1) % 3, (axis + 2) % 3
     stack = np.empty(64, dtype=np.int64)
+    bounds = np.empty(64)
     for row in range(len(X)):
         x, y = X[row, p], X[row, q]
         best, best_u, best_v = np.inf, 0.0, 0.0
-        stack[0] = 0
+        stack[0], bounds[0] = 0, 0.0
         top = 1
-        while top > 0:
-            top -= 1
-            node = stack[top]
-            box = boxes[node]
-            u = max(box[p] - x, 0.0, x - box[3 + p])
-            v = max(box[q] - y, 0.0, y - box[3 + q])
-            if u * u + v * v >= best:
-                continue
-            if node < leaves - 1:
-                left, right = 2 * node + 1, 2 * node + 2
-                # The nearer child last, so that it comes off the stack first.
-                du = max(boxes[left, p] - x, 0.0, x - boxes[left, 3 + p])
-                dv = max(boxes[left, q] - y, 0.0, y - boxes[left, 3 + q])
-                eu = max(boxes[right, p] - x, 0.0, x - boxes[right, 3 + p])
-                ev = max(boxes[right, q] - y, 0.0, y - boxes[right, 3 + q])
-                if du * du + dv * dv < eu * eu + ev * ev:
-                    stack[top], stack[top + 1] = right, left
-                else:
-                    stack[top], stack[top + 1] = left, right
-                top += 2
-                continue
-            leaf = node - (leaves - 1)
+        while True:
+            leaf, top = nearest_leaf(flat, leaves, stack, bounds, top, best, x, y, 0.0, True)
+            if leaf < 0:
+                break
             for i in range(first[leaf], first[leaf + 1]):
-                arc = arcs[i]
-                u, v = _foot(arc, p, q, x, y)
+                u, v = _foot(arcs[i], p, q, x, y)
                 squared = u * u + v * v
                 if squared < best:
                     best, best_u, best_v = squared, u, v
@@ -296,11 +302,10 @@ def _query_projected(boxes, arcs, first, X, axis, distance, gradient):  # type: 
 def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
     """From the nearest point on the projection of an arc (an ellipse's) to the point (x, y)."""
     # The arc is cos(t) a + sin(t) c with c = n × a, 0 <= t <= angle.
-    angle = math.atan2(
-        arc[3] * arc[9] + arc[4] * arc[10] + arc[5] * arc[11], arc[0] * arc[3] + arc[1] * arc[4] + arc[2] * arc[5]
-    )
-    ax, ay, cx, cy = arc[p], arc[q], arc[9 + p], arc[9 + q]
-    ex, ey = arc[3 + p] - ax, arc[3 + q] - ay
+    bx, by, bz = arc[END], arc[END + 1], arc[END + 2]
+    angle = math.atan2(_dot(arc, AHEAD, bx, by, bz), _dot(arc, START, bx, by, bz))
+    ax, ay, cx, cy = arc[START + p], arc[START + q], arc[AHEAD + p], arc[AHEAD + q]
+    ex, ey = arc[END + p] - ax, arc[END + q] - ay
     squared = ex * ex + ey * ey
     t = 0.5
     if squared > 0.0:
@@ -321,7 +326,7 @@ def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
     s, c = math.sin(t), math.cos(t)
     u, v = x - (c * ax + s * cx), y - (c * ay + s * cy)
     # The ends, in case the search stopped at a wrong one.
-    for k in (0, 3):
+    for k in (START, END):
         du, dv = x - arc[k + p], y - arc[k + q]
         if du * du + dv * dv < u * u + v * v:
             u, v = du, dv
@@ -330,58 +335,45 @@ def _foot(arc, p, q, x, y):  # type: ignore[no-untyped-def]
 
 @compiled()
 def _crossing(boxes, arcs, first):  # type: ignore[no-untyped-def]
-    leaves = len(first) - 1
+    near = np.empty(len(arcs), dtype=np.int64)
     stack = np.empty(64, dtype=np.int64)
     window = np.empty(6)
     for i in range(len(arcs)):
-        a, b, n = arcs[i, 0:3], arcs[i, 3:6], arcs[i, 6:9]
-        half = 0.25 * ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2)
-        bulge = half / (1.0 + math.sqrt(max(1.0 - half, 0.0))) + 1e-15
-        for j in range(3):
-            window[j], window[3 + j] = min(a[j], b[j]) - bulge, max(a[j], b[j]) + bulge
-        stack[0] = 0
-        top = 1
-        while True:
-            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
-            if leaf < 0:
-                break
-            for k in range(max(first[leaf], i + 1), first[leaf + 1]):
-                c, d, m = arcs[k, 0:3], arcs[k, 3:6], arcs[k, 6:9]
-                # All four the same sign: the arcs cross; an end on the other arc gives a zero.
-                s1 = -(n[0] * c[0] + n[1] * c[1] + n[2] * c[2])
-                s2 = n[0] * d[0] + n[1] * d[1] + n[2] * d[2]
-                s3 = -(m[0] * b[0] + m[1] * b[1] + m[2] * b[2])
-                s4 = m[0] * a[0] + m[1] * a[1] + m[2] * a[2]
-                tiny = 1e-14
-                if (s1 > tiny and s2 > tiny and s3 > tiny and s4 > tiny) or (
-                    s1 < -tiny and s2 < -tiny and s3 < -tiny and s4 < -tiny
-                ):
-                    return i, k
+        arc = arcs[i]
+        _surround(arc[START : START + 3], arc[END : END + 3], window[:3], window[3:])
+        for k in near[: overlapping_edges(boxes, first, window, stack, near)]:
+            if k <= i:
+                continue
+            other = arcs[k]
+            # All four the same sign: the arcs cross; an end on the other arc gives a zero.
+            s1 = -_dot(arc, NORMAL, other[START], other[START + 1], other[START + 2])
+            s2 = _dot(arc, NORMAL, other[END], other[END + 1], other[END + 2])
+            s3 = -_dot(other, NORMAL, arc[END], arc[END + 1], arc[END + 2])
+            s4 = _dot(other, NORMAL, arc[START], arc[START + 1], arc[START + 2])
+            tiny = 1e-14
+            if (s1 > tiny and s2 > tiny and s3 > tiny and s4 > tiny) or (
+                s1 < -tiny and s2 < -tiny and s3 < -tiny and s4 < -tiny
+            ):
+                return i, k
     return -1, -1
 
 
 @compiled()
 def _touches(boxes, arcs, first):  # type: ignore[no-untyped-def]
-    leaves = len(first) - 1
+    near = np.empty(len(arcs), dtype=np.int64)
     stack = np.empty(64, dtype=np.int64)
     window = np.empty(6)
     found = [(0, 0)][:0]
     for i in range(len(arcs)):
-        x, y, z = arcs[i, 0], arcs[i, 1], arcs[i, 2]
-        window[:3], window[3:] = arcs[i, 0:3] - 1e-12, arcs[i, 0:3] + 1e-12
-        stack[0] = 0
-        top = 1
-        while True:
-            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
-            if leaf < 0:
-                break
-            for k in range(first[leaf], first[leaf + 1]):
-                arc = arcs[k]
-                height = x * arc[6] + y * arc[7] + z * arc[8]
-                after_start = x * arc[9] + y * arc[10] + z * arc[11]
-                before_end = x * arc[12] + y * arc[13] + z * arc[14]
-                if abs(height) < 1e-12 and after_start > 1e-12 and before_end > 1e-12:
-                    found.append((k, i))
+        start = arcs[i, START : START + 3]
+        x, y, z = start[0], start[1], start[2]
+        window[:3], window[3:] = start - 1e-12, start + 1e-12
+        for k in near[: overlapping_edges(boxes, first, window, stack, near)]:
+            arc = arcs[k]
+            height = _dot(arc, NORMAL, x, y, z)
+            after_start, before_end = _dot(arc, AHEAD, x, y, z), _dot(arc, BACK, x, y, z)
+            if abs(height) < 1e-12 and after_start > 1e-12 and before_end > 1e-12:
+                found.append((k, i))
     out = np.empty((len(found), 2), dtype=np.int64)
     for row in range(len(found)):
         out[row, 0], out[row, 1] = found[row]

@@ -10,10 +10,12 @@ import numpy as np
 
 from tmsm.foundation.arrays import BoolArray, FloatArray, row_norms
 from tmsm.foundation.compiled import compiled
-from tmsm.regions.polygon.trees import build_tree, in_threads, nearest_leaf, overlapping_leaf
+from tmsm.regions.polygon.trees import build_tree, in_threads, nearest_leaf, overlapping_edges
 
 __all__ = ["EdgeTree"]
 
+# What is kept of an edge: the first column of each entry; the start and the vector along the edge have two.
+START, ALONG, START_SIDE, END_SIDE, END_HEIGHT = 0, 2, 4, 5, 6
 # Squared distances, or cross products over lengths, that differ by this share differ by no more than rounding.
 _ROUNDING = 1e-12
 # The side of the ring on which a point lies: left, right, or not to be told from the nearest edge.
@@ -100,6 +102,7 @@ def _query(boxes, edges, first, order, orientation, X, offset, edge, at_vertex, 
     leaves = len(first) - 1
     stack = np.empty(64, dtype=np.int64)
     bounds = np.empty(64)
+    near = np.empty(len(order), dtype=np.int64)
     window = np.zeros(6)
     for row in range(len(X)):
         x, y = X[row, 0], X[row, 1]
@@ -107,17 +110,18 @@ def _query(boxes, edges, first, order, orientation, X, offset, edge, at_vertex, 
         stack[0], bounds[0] = 0, 0.0
         top = 1
         while True:
-            leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, limit, x, y, 0.0)
+            leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, limit, x, y, 0.0, False)
             if leaf < 0:
                 break
             for i in range(first[leaf], first[leaf + 1]):
-                u, v, ex, ey = x - edges[i, 0], y - edges[i, 1], edges[i, 2], edges[i, 3]
+                u, v = x - edges[i, START], y - edges[i, START + 1]
+                ex, ey = edges[i, ALONG], edges[i, ALONG + 1]
                 along = min(max((u * ex + v * ey) / (ex * ex + ey * ey), 0.0), 1.0)
                 p, q = u - along * ex, v - along * ey
                 squared = p * p + q * q
                 if squared > limit:
                     continue
-                side = edges[i, 4] if along == 0.0 else (edges[i, 5] if along == 1.0 else 0.0)
+                side = edges[i, START_SIDE] if along == 0.0 else (edges[i, END_SIDE] if along == 1.0 else 0.0)
                 if side == 0.0:
                     cross = ex * q - ey * p
                     side = _LEFT if cross > 0.0 else (_RIGHT if cross < 0.0 else _UNKNOWN)
@@ -138,17 +142,10 @@ def _query(boxes, edges, first, order, orientation, X, offset, edge, at_vertex, 
         # A ray to the right crosses the edges that it meets (half-open, so that a vertex counts once).
         odd = False
         window[0], window[1], window[3], window[4] = x, y, np.inf, y
-        stack[0] = 0
-        top = 1
-        while True:
-            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
-            if leaf < 0:
-                break
-            for i in range(first[leaf], first[leaf + 1]):
-                ax, ay, ex, ey = edges[i, 0], edges[i, 1], edges[i, 2], edges[i, 3]
-                by = edges[i, 6]
-                if (ay > y) != (by > y) and x < ax + (y - ay) * (ex / ey):
-                    odd = not odd
+        for i in near[: overlapping_edges(boxes, first, window, stack, near)]:
+            ax, ay, ex, ey = edges[i, START], edges[i, START + 1], edges[i, ALONG], edges[i, ALONG + 1]
+            if (ay > y) != (edges[i, END_HEIGHT] > y) and x < ax + (y - ay) * (ex / ey):
+                odd = not odd
         inside[row] = odd
 
 
@@ -161,35 +158,30 @@ def _turn(ax, ay, bx, by, cx, cy):  # type: ignore[no-untyped-def]
 @compiled()
 def _crossing(boxes, edges, first, order, place):  # type: ignore[no-untyped-def]
     """The lowest edge that meets a later one, and the lowest of those; (−1, −1) if none does."""
-    m, leaves = len(edges), len(first) - 1
+    m = len(edges)
+    near = np.empty(m, dtype=np.int64)
     stack = np.empty(64, dtype=np.int64)
     window = np.zeros(6)
     for i in range(m):
-        ax, ay = edges[place[i], 0], edges[place[i], 1]
-        bx, by = edges[place[(i + 1) % m], 0], edges[place[(i + 1) % m], 1]
+        ax, ay = edges[place[i], START], edges[place[i], START + 1]
+        bx, by = edges[place[(i + 1) % m], START], edges[place[(i + 1) % m], START + 1]
         window[0], window[1], window[3], window[4] = min(ax, bx), min(ay, by), max(ax, bx), max(ay, by)
         found = m
-        stack[0] = 0
-        top = 1
-        while True:
-            leaf, top = overlapping_leaf(boxes, leaves, stack, top, window)
-            if leaf < 0:
-                break
-            for k in range(first[leaf], first[leaf + 1]):
-                j = order[k]
-                if j < i + 2 or j >= found or (i == 0 and j == m - 1):
-                    continue
-                cx, cy = edges[k, 0], edges[k, 1]
-                dx, dy = edges[place[(j + 1) % m], 0], edges[place[(j + 1) % m], 1]
-                if min(ax, bx) > max(cx, dx) or min(cx, dx) > max(ax, bx):
-                    continue
-                if min(ay, by) > max(cy, dy) or min(cy, dy) > max(ay, by):
-                    continue
-                if (
-                    _turn(ax, ay, bx, by, cx, cy) * _turn(ax, ay, bx, by, dx, dy) <= 0
-                    and _turn(cx, cy, dx, dy, ax, ay) * _turn(cx, cy, dx, dy, bx, by) <= 0
-                ):
-                    found = j
+        for k in near[: overlapping_edges(boxes, first, window, stack, near)]:
+            j = order[k]
+            if j < i + 2 or j >= found or (i == 0 and j == m - 1):
+                continue
+            cx, cy = edges[k, START], edges[k, START + 1]
+            dx, dy = edges[place[(j + 1) % m], START], edges[place[(j + 1) % m], START + 1]
+            if min(ax, bx) > max(cx, dx) or min(cx, dx) > max(ax, bx):
+                continue
+            if min(ay, by) > max(cy, dy) or min(cy, dy) > max(ay, by):
+                continue
+            if (
+                _turn(ax, ay, bx, by, cx, cy) * _turn(ax, ay, bx, by, dx, dy) <= 0
+                and _turn(cx, cy, dx, dy, ax, ay) * _turn(cx, cy, dx, dy, bx, by) <= 0
+            ):
+                found = j
         if found < m:
             return i, found
     return -1, -1

@@ -18,7 +18,7 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.compiled import compiled
 
-__all__ = ["build_tree", "in_threads", "nearest_leaf", "overlapping_leaf"]
+__all__ = ["build_tree", "in_threads", "nearest_leaf", "overlapping_edges"]
 
 _LEAF = 4
 _ROWS_PER_THREAD = 20_000
@@ -103,10 +103,11 @@ def _gap(box, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z):  # type: ignore[no-untyped-def]
+def nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z, right_first):  # type: ignore[no-untyped-def]
     """The next leaf that may hold an edge nearer than √best to a point, or −1; and the height of the stack.
 
-    A walk begins with the root on the stack, ``stack[0] = 0`` with ``bounds[0] = 0`` and ``top = 1``.
+    A walk begins with the root on the stack, ``stack[0] = 0`` with ``bounds[0] = 0`` and ``top = 1``.  Of two boxes
+    that are equally near, which is common inside both, the left or the right one comes first.
     """
     leaf = -1
     while top > 0 and leaf < 0:
@@ -117,7 +118,7 @@ def nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z):  # type: ign
         while 0 <= node < leaves - 1:
             left, right = 2 * node + 1, 2 * node + 2
             near, far = _gap(boxes[left], x, y, z), _gap(boxes[right], x, y, z)
-            if near > far:
+            if near > far or (right_first and near == far):
                 near, far, left, right = far, near, right, left
             if far < best:
                 stack[top], bounds[top] = right, far
@@ -127,14 +128,16 @@ def nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z):  # type: ign
     return leaf, top
 
 
-@compiled(inline="always")
-def overlapping_leaf(boxes, leaves, stack, top, window):  # type: ignore[no-untyped-def]
-    """The next leaf whose box meets a window (lower corner, upper corner), or −1; and the height of the stack.
+@compiled()
+def overlapping_edges(boxes, first, window, stack, found):  # type: ignore[no-untyped-def]
+    """Put the edges in leaves whose boxes meet a window (lower corner, upper corner) into found; how many they are.
 
-    A walk begins with the root on the stack, ``stack[0] = 0`` and ``top = 1``.
+    ``stack`` has room for 64 nodes, ``found`` for all edges.
     """
-    leaf = -1
-    while top > 0 and leaf < 0:
+    inner = len(first) - 2
+    count, top = 0, 1
+    stack[0] = 0
+    while top > 0:
         top -= 1
         node = stack[top]
         apart = False
@@ -143,9 +146,11 @@ def overlapping_leaf(boxes, leaves, stack, top, window):  # type: ignore[no-unty
                 apart = True
         if apart:
             continue
-        if node < leaves - 1:
+        if node < inner:
             stack[top], stack[top + 1] = 2 * node + 1, 2 * node + 2
             top += 2
         else:
-            leaf = node - (leaves - 1)
-    return leaf, top
+            for i in range(first[node - inner], first[node - inner + 1]):
+                found[count] = i
+                count += 1
+    return count
