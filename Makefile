@@ -54,6 +54,7 @@ gallery: $(READY)  ## Run the examples anew and put them on docs/gallery.md, wit
 
 figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	$(BIN)/python docs/figures/house.py
 	$(BIN)/python docs/figures/problem.py
 	$(BIN)/python docs/figures/kent.py
 	$(BIN)/python docs/figures/border.py

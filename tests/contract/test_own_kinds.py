@@ -205,7 +205,7 @@ def test_what_is_not_offered_gives_a_sentence():
     fit = tmsm.ScoreMatching(Family(), Upper()).fit(rows())
     assert within(fit)
     assert "Saturating" in fit.summary()
-    with pytest.raises(ValueError, match=r"no picture of points on Bare\(\): it has no chart"):
+    with pytest.raises(ValueError, match=r"no picture of a fit on Bare\(\): it has no chart"):
         fit.plot()
     with pytest.raises(ValueError, match="has no exponential map"):
         Upper.manifold.exponential(rows()[:1], rows()[:1])

@@ -9,7 +9,7 @@ from tmsm.display.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.display.plots.diagnostics import histograms
 from tmsm.display.plots.fit_display import mass_levels
 from tmsm.display.plots.region_display import draw_region
-from tmsm.manifolds.views import Globe, LonLatMap, ProjectedMap
+from tmsm.manifolds.sphere_views import Globe, LonLatMap, ProjectedMap
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

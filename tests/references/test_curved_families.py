@@ -210,9 +210,10 @@ def test_rows_on_one_great_circle():
 def test_points_of_an_orbit_move_as_their_derivatives_say():
     rng = np.random.default_rng(0)
     for model in (tmsm.Kent(), tmsm.Kent(balanced=False), tmsm.Kent(5.0), tmsm.Watson()):
-        constraint = model.constraint
+        bound = model.on(tmsm.Sphere(2))
+        constraint = bound.constraint
         assert isinstance(constraint, RotationOrbit)
-        theta = rng.standard_normal(model.n_statistics(3))
+        theta = rng.standard_normal(bound.size)
         point = constraint.point(theta)
         covector = rng.standard_normal(theta.size)
         k, h = constraint.n_free, 1e-4

@@ -6,7 +6,8 @@ import shapely
 from scipy.spatial import KDTree
 
 import tmsm
-from tmsm.regions import SphericalPolygon, outlines
+from tmsm.regions import SphericalPolygon
+from tmsm.regions.polygon import outlines
 from tmsm.regions.polygon.arcs import ArcTree
 
 KITE = np.array([[-3.0, 0.0], [0.0, -1.5], [1.5, 0.0], [0.0, 1.5]])

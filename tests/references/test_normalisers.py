@@ -162,9 +162,9 @@ def test_moments_on_the_sphere(seed):
 
 
 def test_the_derivative_of_the_normaliser_is_the_mean_and_its_the_covariance():
-    model, D = tmsm.FisherBingham(), 6
+    model = tmsm.FisherBingham().on(tmsm.Sphere(5))
     rng = np.random.default_rng(0)
-    theta = 5.0 * rng.standard_normal(model.n_statistics(D))
+    theta = 5.0 * rng.standard_normal(model.size)
     mean, covariance = model.expectation(theta)
     h = 1e-5
     for direction in rng.standard_normal((5, theta.size)):
@@ -181,8 +181,7 @@ def test_extreme_concentrations_give_no_warnings_and_the_normal_limit(scale):
     mean, covariance = tmsm.Kent().expectation(
         tmsm.Kent().natural_parameters(
             mean_direction=[0, 0, 1.0], major_axis=[1.0, 0, 0], concentration=scale, ovalness=0.3 * scale
-        ),
-        3,
+        )
     )
     np.testing.assert_allclose(np.diag(covariance)[:2] * scale, [1 / 0.4, 1 / 1.6], rtol=20 / scale + 1e-6)
     assert 1.0 - mean[2] == pytest.approx(0.5 * (1 / 0.4 + 1 / 1.6) / scale, rel=20 / scale + 1e-6)

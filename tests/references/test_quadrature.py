@@ -149,7 +149,7 @@ def test_masses_on_curves_and_above_dimension_two():
 def test_sharp_densities_use_few_nodes():
     region = tmsm.SphericalPolygon([star(60, 1)])
     theta = VMF.natural_parameters(mean_direction=[1.0, 0.0, 0.0], concentration=1e7)
-    assert len(plan_nodes(VMF, region, theta).nodes().X) < 100_000
+    assert len(plan_nodes(VMF.at(theta), region).nodes().X) < 100_000
 
 
 def test_what_is_out_of_reach_is_an_error_and_no_hang():

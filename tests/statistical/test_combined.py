@@ -21,7 +21,7 @@ KENT = {
 def simulate(model, region, params, weight, n, seeds):
     """Standardised errors of θ along the family, (seeds, k), and squared errors."""
     theta = model.natural_parameters(**params)
-    tangent = model.constraint.tangent(theta)
+    tangent = model.on(region.manifold).constraint.tangent(theta)
     estimator = tmsm.ScoreMatching(model, region, weight)
     z, squares = [], []
     for seed in seeds:

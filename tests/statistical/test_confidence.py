@@ -110,7 +110,7 @@ def test_a_known_concentration_in_a_small_region_tells_little():
     truth = setting.truth["concentration"] * setting.truth["mean_direction"]
     hits = 0
     for fit in fits:
-        one, tangent = fit.result_, fit.model.constraint.tangent(fit.result_.theta)
+        one, tangent = fit.result_, fit.result_.model.constraint.tangent(fit.result_.theta)
         projection = tangent_projection(one.slope, tangent)
         wrong = QuadraticDiscrepancy.of(one.theta, fit.covariance_, tangent, projection)
         hits += wrong(truth)[0] <= critical_square(2, 0.95, one.error_df)

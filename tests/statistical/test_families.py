@@ -91,14 +91,13 @@ def test_every_family_is_recovered_with_honest_errors(name, method):
     model, region, params = SETTINGS[name]
     repeats, n = (20, 1000) if name == "S4" else (60, 3000)
     truth = model.natural_parameters(**params)
-    D = region.manifold.embedding_dim
-    T = model.constraint.tangent(truth)
+    T = model.on(region.manifold).constraint.tangent(truth)
     estimator = {
         "likelihood": tmsm.TruncatedMLE(model, region),
         "refined": tmsm.ScoreMatching(model, region, refine="mle"),
         "score matching": tmsm.ScoreMatching(model, region),
     }[method]
-    rows = model.sample(n * repeats, region, random_state=8, **params).reshape(repeats, n, D)
+    rows = model.sample(n * repeats, region, random_state=8, **params).reshape(repeats, n, -1)
     z = []
     for X in rows:
         fit = estimator.fit(X)

@@ -102,12 +102,13 @@ def test_power_against_contamination(test):
 
 def test_signs_that_ignore_the_estimated_parameters_would_not_do():
     """Negative control: without the influence of rows on θ̂ the p-values are far too large."""
+    from tmsm.data.rows import Rows
     from tmsm.inference import stein
 
     model, found = tmsm.VonMisesFisher(), []
     for fit, X in fits(model, model, MISES, REGION, 300, range(60)):
-        rows = tmsm.rows.Rows(X, REGION)
-        features = stein._features(fit, rows)
+        rows = Rows.of(X, REGION)
+        features = stein._features(fit.result_, rows)
         signs = np.where(np.random.default_rng(0).random((300, 199)) < 0.5, -1.0, 1.0)
         found.append(stein._test(features, np.zeros((300, 3)), 0.5, signs).p_value)
     assert not is_uniform(np.array(found))

@@ -180,7 +180,7 @@ def test_unequal_groups_count_for_less():
 
 
 def test_groups_that_a_fit_does_not_keep_must_be_given_again(monkeypatch):
-    monkeypatch.setattr("tmsm.rows._SAMPLE_ROWS", 500)
+    monkeypatch.setattr("tmsm.data.rows._SAMPLE_ROWS", 500)
     X, labels = draw(1200, 10), np.arange(1200) // 4
     fit = tmsm.ScoreMatching(MODEL, REGION).fit(X, groups=labels)
     for call in (lambda: fit.bootstrap(X, 5), lambda: tmsm.stein_test(fit, X)):

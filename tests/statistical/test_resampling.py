@@ -246,7 +246,7 @@ def test_criterion_of_a_large_table_is_that_of_all_its_rows():
     """Only 65,536 rows are kept; the optimism is that of the fit to all of them."""
     model, cap = tmsm.VonMisesFisher(), tmsm.Cap([1.0, 0, 0], 0.8)
     X = model.sample(200_000, cap, random_state=0, mean_direction=[1.0, 0, 0], concentration=15.0)
-    small, large = (tmsm.ScoreMatching(model, cap).fit(rows)._criterion() for rows in (X[:50_000], X))
+    small, large = (tmsm.ScoreMatching(model, cap).fit(rows).result_.criterion for rows in (X[:50_000], X))
     assert large.optimism == pytest.approx(small.optimism / 4, rel=0.1)
     with pytest.raises(ValueError, match="no information criterion"):
         _ = tmsm.ScoreMatching(model, cap).partial_fit(X[:100]).information_criterion_

@@ -7,7 +7,8 @@ import pytest
 
 import tmsm
 from tmsm.inference.border_check import misplaced_border
-from tmsm.inference.influence import LikelihoodInfluence
+from tmsm.inference.influence import Influence
+from tmsm.matching.likelihood import LikelihoodEquations, WholeLikelihood
 
 MODEL, CENTRE, KAPPA = tmsm.VonMisesFisher(), tmsm.lonlat_to_xyz(-90.0, 38.0), 30.0
 SIDES = (-110, 30, -80, 50)
@@ -140,5 +141,7 @@ def test_wide_gaps_between_border_points_are_told():
     X = MODEL.sample(500, tmsm.Hemisphere([0.0, 1.0]), random_state=0, **arc)
     assert said(tmsm.ScoreMatching(MODEL, two).fit(X)) is None
     fit = biased[0].result_
-    likelihood = LikelihoodInfluence(fit.model, fit.theta, fit.covariance)
+    X = fit.kept.sample().X
+    whole = WholeLikelihood(fit.model, X.mean(axis=0), X[:1])
+    likelihood = Influence(LikelihoodEquations(fit.model, whole, whole.mean), fit.theta, -fit.covariance)
     assert misplaced_border(likelihood, fit.covariance, fit.kept, fit.n_samples) == []

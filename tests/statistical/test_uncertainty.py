@@ -58,8 +58,8 @@ def test_covariance_is_the_spread_and_the_ellipsoid_covers(name, weight):
         estimates.append(fit.natural_params_)
         covariances.append(fit.covariance_)
     estimates, covariance = np.array(estimates), np.median(covariances, axis=0)
-    k = model.constraint.n_free
-    T = model.constraint.tangent(truth)
+    constraint = model.on(region.manifold).constraint
+    k, T = constraint.n_free, constraint.tangent(truth)
     # Along the family: the empirical covariance over the estimated one is the identity.
     inverse_root = np.linalg.inv(np.linalg.cholesky(T.T @ covariance @ T))
     spread = np.cov(inverse_root @ T.T @ estimates.T)

@@ -187,7 +187,7 @@ class Manifold(ValueObject, ABC):
             chart = self.charts((tuple((low - room).tolist()), tuple((high + room).tolist())))
         if not isinstance(chart, Chart) or not chart.has_coordinates:
             raise InvalidInputError(
-                f"There is no picture of points on {self!r}: it has no chart in the plane. plot_diagnostics draws any."
+                f"There is no picture of a fit on {self!r}: it has no chart in the plane. plot_diagnostics draws any."
             )
         if name is not None:
             raise InvalidInputError(f"view={name!r} is for the sphere S²; points on {self!r} have one view only.")

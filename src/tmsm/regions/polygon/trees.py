@@ -128,7 +128,7 @@ def nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z, right_first):
     return leaf, top
 
 
-@compiled()
+@compiled(inline="always")
 def overlapping_edges(boxes, first, window, stack, found):  # type: ignore[no-untyped-def]
     """Put the edges in leaves whose boxes meet a window (lower corner, upper corner) into found; how many they are.
 
@@ -140,10 +140,10 @@ def overlapping_edges(boxes, first, window, stack, found):  # type: ignore[no-un
     while top > 0:
         top -= 1
         node = stack[top]
-        apart = False
-        for j in range(3):
-            if window[j] > boxes[node, 3 + j] or window[3 + j] < boxes[node, j]:
-                apart = True
+        box = boxes[node]
+        # All sides are compared at once: a branch for each would take longer.
+        apart = (window[0] > box[3]) | (window[1] > box[4]) | (window[2] > box[5])
+        apart |= (window[3] < box[0]) | (window[4] < box[1]) | (window[5] < box[2])
         if apart:
             continue
         if node < inner:
