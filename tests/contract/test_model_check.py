@@ -16,9 +16,7 @@ class Linear(LinearModel):
     wrong: str = ""
     fields = (Field("theta"),)
 
-    def check_manifold(self, manifold):
-        if not isinstance(manifold, tmsm.Sphere):
-            raise ValueError("only spheres")
+    home = tmsm.Sphere
 
     @property
     def size(self):

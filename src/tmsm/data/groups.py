@@ -13,6 +13,9 @@ from tmsm.foundation.validation import find_missing
 
 __all__ = ["GroupSums", "Groups", "require_groups"]
 
+# Whole numbers within so many times their count are numbered without being sorted, some at a time.
+_DENSE, _PIECE = 4, 65536
+
 
 @final
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Groups:
                 "Give every row a label of its own where it stands alone."
             )
         array = np.asarray(labels)
+        if array.dtype.kind in "iu" and n and int(array.max()) - int(array.min()) < _DENSE * n:
+            return _of_numbers(array)
         try:
             names, codes = np.unique(array, return_inverse=True)
         except TypeError:
@@ -78,6 +83,20 @@ class Groups:
         drawn = rng.integers(self.count, size=self.count)
         rows = np.concatenate([order[starts[g] : starts[g + 1]] for g in drawn])
         return rows, np.repeat(np.arange(self.count), np.diff(starts)[drawn])
+
+
+def _of_numbers(labels: np.ndarray[Any, Any]) -> Groups:
+    """From whole numbers that lie close together: without sorting them, which takes time and memory."""
+    lowest = int(labels.min())
+    present = np.zeros(int(labels.max()) - lowest + 1, dtype=bool)
+    for start in range(0, len(labels), _PIECE):
+        present[labels[start : start + _PIECE].astype(np.intp) - lowest] = True
+    number = np.cumsum(present) - 1
+    codes = np.empty(len(labels), dtype=np.intp)
+    for start in range(0, len(labels), _PIECE):
+        piece = slice(start, start + _PIECE)
+        codes[piece] = number[labels[piece].astype(np.intp) - lowest]
+    return Groups(codes, int(number[-1]) + 1)
 
 
 @final

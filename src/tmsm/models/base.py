@@ -56,17 +56,29 @@ class Model(ValueObject, ABC):
     """
 
     fields: tuple[Field, ...]
+    # A manifold, or a kind of them.
+    home: Manifold | type[Manifold]
     _manifold: Manifold | None = None
 
     def _value(self) -> tuple[Any, ...]:
         return *super()._value(), self._manifold
 
-    @abstractmethod
     def check_manifold(self, manifold: Manifold) -> None:
-        """Raise unless the family lives on this manifold."""
+        """Raise unless the family lives on this manifold: its home, or one of the kind that is its home."""
+        home = self.home
+        if not (manifold == home if isinstance(home, Manifold) else isinstance(manifold, home)):
+            place, hint = self.home_in_words
+            raise InvalidInputError(f"{type(self).__name__} lives on {place}, and the region on {manifold!r}.{hint}")
+
+    @property
+    def home_in_words(self) -> tuple[str, str]:
+        """Where the family lives, and what to use elsewhere, for an error message."""
+        return (repr(self.home) if isinstance(self.home, Manifold) else self.home.__name__), ""
 
     def usual_manifold(self, n_columns: int) -> Manifold:
         """The manifold of points in so many coordinates, for those who name none."""
+        if isinstance(self.home, Manifold):
+            return self.home
         raise InvalidInputError(
             f"{type(self).__name__} may live on several manifolds: say which by {type(self).__name__}(…).on(manifold)."
         )

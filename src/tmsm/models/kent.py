@@ -69,6 +69,7 @@ class Kent(HarmonicFamily):
     unimodal: bool = True
     balanced: bool = True
 
+    home = Sphere(2)
     has_linear = True
 
     def __init__(
@@ -109,12 +110,13 @@ class Kent(HarmonicFamily):
             Field("ovalness", lowest=0.0 if self.balanced else -np.inf),
         )
 
-    def check_manifold(self, manifold: Manifold) -> None:
-        if manifold != Sphere(2):
-            raise InvalidInputError(
-                f"Kent lives on the sphere S², and the region or X on {manifold!r}. "
-                "FisherBingham() is its generalisation to any sphere."
-            )
+    @property
+    def home_in_words(self) -> tuple[str, str]:
+        return "the sphere S²", " FisherBingham() is its generalisation to any sphere."
+
+    def usual_manifold(self, n_columns: int) -> Manifold:
+        self.check_manifold(manifold := super().usual_manifold(n_columns))
+        return manifold
 
     def centred(self, X: FloatArray) -> Model:
         return local_form(self, X)

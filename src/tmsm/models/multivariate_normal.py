@@ -14,6 +14,7 @@ from tmsm.models.base import LinearModel
 from tmsm.models.constraints import AffineSubspace, Constraint, HalfLine, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.translated import Translated
+from tmsm.numerics.scaling import scaled_to_unit
 
 __all__ = ["MultivariateNormal"]
 
@@ -45,6 +46,7 @@ class MultivariateNormal(LinearModel):
     covariance: FloatArray | None = None
     isotropic: bool = False
 
+    home = Euclidean
     fields = (Field("mean", is_centre=True), Field("covariance", is_covariance=True))
 
     def __init__(self, covariance: ArrayLike | None = None, *, isotropic: bool = False) -> None:
@@ -58,15 +60,15 @@ class MultivariateNormal(LinearModel):
         known = None if self.covariance is None else self.covariance.tolist()
         return "MultivariateNormal(isotropic=True)" if self.isotropic else f"MultivariateNormal(covariance={known!r})"
 
+    @property
+    def home_in_words(self) -> tuple[str, str]:
+        return "flat space", " On a sphere use VonMisesFisher."
+
     def usual_manifold(self, n_columns: int) -> Manifold:
         return Euclidean(n_columns)
 
     def check_manifold(self, manifold: Manifold) -> None:
-        if not isinstance(manifold, Euclidean):
-            raise InvalidInputError(
-                f"MultivariateNormal lives on flat space, and the region on {manifold!r}. "
-                "On a sphere use VonMisesFisher."
-            )
+        super().check_manifold(manifold)
         if self.covariance is not None and len(self.covariance) != manifold.dim:
             raise InvalidInputError(
                 f"The known covariance is for {len(self.covariance)} coordinates, the region has {manifold.dim}."
@@ -305,21 +307,16 @@ def _precision(theta: FloatArray, d: int) -> FloatArray:
     return precision
 
 
-def _scale(matrix: FloatArray) -> FloatArray:
-    """1/sqrt of the diagonal, outer product: columns in different units lose no digits to each other."""
-    scale = 1.0 / np.sqrt(np.diag(matrix))
-    return np.outer(scale, scale)
-
-
 def _inverse(matrix: FloatArray) -> FloatArray:
-    scale = _scale(matrix)
-    inverse: FloatArray = np.linalg.inv(matrix * scale) * scale
+    """Columns in different units lose no digits to each other."""
+    unit, scale = scaled_to_unit(matrix)
+    inverse: FloatArray = np.linalg.inv(unit) * np.outer(scale, scale)
     return 0.5 * (inverse + inverse.T)
 
 
 def _lowest(matrix: FloatArray) -> float:
     """Smallest eigenvalue after scaling the diagonal to one."""
-    return float(np.linalg.eigvalsh(matrix * _scale(matrix))[0])
+    return float(np.linalg.eigvalsh(scaled_to_unit(matrix)[0])[0])
 
 
 def _check_covariance(values: ArrayLike) -> FloatArray:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
+from tmsm.numerics.scaling import whitening
 
 __all__ = ["Minimum", "Objective", "Point", "minimise", "newton_step"]
 
@@ -57,11 +58,10 @@ class Minimum:
     @property
     def decrement(self) -> float:
         """slopeᵀ curvature⁻¹ slope, twice what another Newton step promises; infinite where the set bends down."""
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(self.curvature), 1e-300))
-        values, vectors = np.linalg.eigh(self.curvature * np.outer(scale, scale))
-        if not values[0] > 0.0:
+        white, values = whitening(self.curvature)
+        if not (values[0] > 0.0 and (np.diag(self.curvature) > 0.0).all()):
             return np.inf
-        return float((vectors.T @ (scale * self.slope)) ** 2 @ (1.0 / values))
+        return float(np.sum((white.T @ self.slope) ** 2))
 
 
 def minimise(objective: Objective, start: Point, known: Sequence[FloatArray] = ()) -> Minimum | None:
