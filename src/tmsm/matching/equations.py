@@ -16,6 +16,7 @@ from tmsm.data.groups import GroupSums, require_groups
 from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.models.base import Model
+from tmsm.models.nonlinear import parameter_sizes
 
 __all__ = [
     "Equations",
@@ -35,8 +36,8 @@ __all__ = [
 _MAX_TILT = 2.0
 # What is left of a row that determines the estimate nearly alone.
 _LEAST_REST = 0.5
-# Of differences in θ, as a share of its size.
-_STEP = 1e-5
+# Of differences in θ, as a share of its size: e itself may come from differences of a smaller step.
+_STEP = 1e-4
 
 
 class Terms(ABC):
@@ -278,8 +279,7 @@ def linearise(equations: Equations, rows: Rows, theta: FloatArray) -> tuple[Floa
     if here is None:
         return None
     columns = []
-    for k, unit in enumerate(np.eye(theta.size)):
-        h = _STEP * max(abs(float(theta[k])), 1e-3 * float(np.abs(theta).max()), 1e-6)
+    for h, unit in zip((_STEP * parameter_sizes(theta)).tolist(), np.eye(theta.size), strict=True):
         ahead, behind = mean(theta + h * unit), mean(theta - h * unit)
         assert ahead is not None and behind is not None
         columns.append((ahead - behind) / (2.0 * h))

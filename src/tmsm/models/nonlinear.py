@@ -12,7 +12,7 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray, row_dots
 from tmsm.models.base import Model, Tangent
 
-__all__ = ["NonlinearModel"]
+__all__ = ["NonlinearModel", "parameter_sizes"]
 
 # Of differences in θ, as a share of its size: the cube root of rounding.
 _STEP = 1e-5
@@ -37,6 +37,12 @@ class NonlinearModel(Model):
         return _Differences(self, theta)
 
 
+def parameter_sizes(theta: FloatArray) -> FloatArray:
+    """What to measure steps of each entry of θ by: its own size, but at least a tenth of the largest, shape (p,)."""
+    size = np.abs(theta)
+    return np.maximum(size, max(0.1 * float(size.max()), 1e-6))
+
+
 @final
 @dataclass(frozen=True)
 class _Differences(Tangent):
@@ -46,12 +52,11 @@ class _Differences(Tangent):
     theta: FloatArray
 
     def _ends(self) -> list[tuple[FloatArray, FloatArray, float]]:
-        largest = max(float(np.abs(self.theta).max()), 1e-6)
-        found = []
-        for k, unit in enumerate(np.eye(self.theta.size)):
-            h = _STEP * max(abs(float(self.theta[k])), 1e-2 * largest)
-            found.append((self.theta + h * unit, self.theta - h * unit, 2.0 * h))
-        return found
+        steps = _STEP * parameter_sizes(self.theta)
+        return [
+            (self.theta + h * unit, self.theta - h * unit, 2.0 * h)
+            for h, unit in zip(steps.tolist(), np.eye(self.theta.size), strict=True)
+        ]
 
     def statistics(self, X: FloatArray) -> FloatArray:
         model = self.model
