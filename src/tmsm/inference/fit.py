@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from tmsm.weights.policies import Choice
 __all__ = ["Fit", "Fitted", "Method"]
 
 Method = Literal["profile", "wald"]
+T = TypeVar("T")
 
 # Where the delta method's reach differs by more than this factor from the profile's, its ellipse is not local.
 _LOCAL = 1.25
@@ -191,13 +192,7 @@ class Fit:
     def confidence_region(self, name: str, level: float) -> ConfidenceRegion:
         """The confidence region of a centre; kept for the next time."""
         level = check_level(level)
-        return self._shelf.take(
-            ("region", name, level),
-            lambda: self._region_of(name, level),
-            lambda _: 1,
-            at_most=_KEPT,
-            size_at_most=_KEPT,
-        )
+        return self._kept(("region", name, level), lambda: self._region_of(name, level))
 
     def _region_of(self, name: str, level: float) -> ConfidenceRegion:
         one = next((field for field in self.model.fields if field.name == name), None)
@@ -214,13 +209,10 @@ class Fit:
     def intervals(self, level: float, method: Method | None) -> Parameters:
         """(low, high) of each field, of a direction how far its region reaches; kept for the next time."""
         level = check_level(level)
-        return self._shelf.take(
-            ("intervals", level, method),
-            lambda: self._intervals_of(level, method),
-            lambda _: 1,
-            at_most=_KEPT,
-            size_at_most=_KEPT,
-        )
+        return self._kept(("intervals", level, method), lambda: self._intervals_of(level, method))
+
+    def _kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        return self._shelf.take(key, make, lambda _: 1, at_most=_KEPT, size_at_most=_KEPT)
 
     def _intervals_of(self, level: float, method: Method | None) -> Parameters:
         wald = confidence_interval(self.model, self.theta, self.known_covariance, level, self.error_df)

@@ -15,16 +15,16 @@ each other: as statistics they lose all digits in a region of some degrees, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, IntArray, row_dots
 from tmsm.foundation.errors import EstimationError
 from tmsm.foundation.values import frozen_array
-from tmsm.manifolds import Manifold
+from tmsm.models.another_form import AnotherForm
 from tmsm.models.base import LinearModel
 from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
 from tmsm.models.harmonic import (
@@ -73,7 +73,7 @@ def local_form(model: HarmonicFamily, X: FloatArray) -> LinearModel:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Local(LinearModel):
+class Local(AnotherForm):
     """The wrapped family with the statistics above.
 
     Attributes
@@ -92,10 +92,6 @@ class Local(LinearModel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "centre", frozen_array(self.centre))
-
-    @property
-    def fields(self) -> Any:  # type: ignore[override]
-        return self.model.fields
 
     @cached_property
     def _across(self) -> FloatArray:
@@ -155,27 +151,6 @@ class Local(LinearModel):
         """θ of this form from that of the family as it was written, shape (p,)."""
         local: FloatArray = self._matrices[1] @ theta
         return local
-
-    @property
-    def is_bound(self) -> bool:
-        return self.model.is_bound
-
-    @property
-    def manifold(self) -> Manifold:
-        return self.model.manifold
-
-    def check_manifold(self, manifold: Manifold) -> None:
-        self.model.check_manifold(manifold)
-
-    def on(self, manifold: Manifold) -> Self:
-        return self if self.model.on(manifold) is self.model else replace(self, model=self.model.on(manifold))
-
-    def check_spread(self, X: FloatArray) -> None:
-        self.model.check_spread(X)
-
-    @property
-    def size(self) -> int:
-        return self.model.size
 
     def statistics(self, X: FloatArray) -> FloatArray:
         L = self._coordinates(X)
@@ -390,9 +365,6 @@ class Local(LinearModel):
         """`orbits.ovals_about` in θ of this form, shape (p, …)."""
         columns: FloatArray = self._matrices[1] @ ovals_about(direction)
         return columns
-
-    def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
-        return self.model.draw(n, rng, **params)
 
 
 @final

@@ -1,14 +1,14 @@
 """A flat family written about another origin, so that sums over far-away coordinates keep their digits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self, final
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.values import frozen_array
-from tmsm.manifolds import Manifold
+from tmsm.models.another_form import AnotherForm
 from tmsm.models.base import LinearModel
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
@@ -18,7 +18,7 @@ __all__ = ["Translated"]
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Translated(LinearModel):
+class Translated(AnotherForm):
     """The wrapped family with statistics t(x − origin).
 
     The densities are the same; θ is another.  `to_original` leads back.
@@ -30,30 +30,8 @@ class Translated(LinearModel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "origin", frozen_array(self.origin))
 
-    @property
-    def fields(self) -> Any:  # type: ignore[override]
-        return self.model.fields
-
     def to_original(self) -> FloatArray:
         return self.model.translation(self.origin)
-
-    @property
-    def is_bound(self) -> bool:
-        return self.model.is_bound
-
-    @property
-    def manifold(self) -> Manifold:
-        return self.model.manifold
-
-    def check_manifold(self, manifold: Manifold) -> None:
-        self.model.check_manifold(manifold)
-
-    def on(self, manifold: Manifold) -> Self:
-        return self if self.model.on(manifold) is self.model else replace(self, model=self.model.on(manifold))
-
-    @property
-    def size(self) -> int:
-        return self.model.size
 
     def statistics(self, X: FloatArray) -> FloatArray:
         return self.model.statistics(X - self.origin)
@@ -117,6 +95,3 @@ class Translated(LinearModel):
 
     def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.model.expectation(theta)
-
-    def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
-        return self.model.draw(n, rng, **params)

@@ -208,7 +208,7 @@ def _dot(arc, column, x, y, z):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline="always")
-def _squared(arc, column, x, y, z):  # type: ignore[no-untyped-def]
+def _squared_distance(arc, column, x, y, z):  # type: ignore[no-untyped-def]
     """The squared distance from a point to an end of an arc."""
     return (x - arc[column]) ** 2 + (y - arc[column + 1]) ** 2 + (z - arc[column + 2]) ** 2
 
@@ -231,7 +231,7 @@ def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untype
                 arc = arcs[i]
                 # Beyond the start or the end the nearest point is that end.
                 if _dot(arc, AHEAD, x, y, z) < 0.0 or _dot(arc, BACK, x, y, z) < 0.0:
-                    to_start, to_end = _squared(arc, START, x, y, z), _squared(arc, END, x, y, z)
+                    to_start, to_end = _squared_distance(arc, START, x, y, z), _squared_distance(arc, END, x, y, z)
                     if to_start <= to_end:
                         squared, kind = to_start, 1
                     else:

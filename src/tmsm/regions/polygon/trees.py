@@ -107,7 +107,7 @@ def nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z, right_first):
     """The next leaf that may hold an edge nearer than √best to a point, or −1; and the height of the stack.
 
     A walk begins with the root on the stack, ``stack[0] = 0`` with ``bounds[0] = 0`` and ``top = 1``.  Of two boxes
-    that are equally near, which is common inside both, the left or the right one comes first.
+    that are equally near (a point may lie in both) the left one comes first, or the right one if ``right_first``.
     """
     leaf = -1
     while top > 0 and leaf < 0:
@@ -130,7 +130,7 @@ def nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z, right_first):
 
 @compiled(inline="always")
 def overlapping_edges(boxes, first, window, stack, found):  # type: ignore[no-untyped-def]
-    """Put the edges in leaves whose boxes meet a window (lower corner, upper corner) into found; how many they are.
+    """Put the edges in leaves whose boxes meet a window (lower corner, upper corner) into found, and count them.
 
     ``stack`` has room for 64 nodes, ``found`` for all edges.
     """
