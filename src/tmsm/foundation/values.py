@@ -1,7 +1,7 @@
 """Immutable value objects: the geometry and the models a fit is built from."""
 
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -42,9 +42,11 @@ class ValueObject:
         named = (f"{f.name}={_readable(getattr(self, f.name))}" for f in fields(self))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(named)})"
 
+    # What is kept in the object but made again where it is needed: it does not travel with it.
+    _TRANSIENT: ClassVar[frozenset[str]] = frozenset({"_shelf"})
+
     def __getstate__(self) -> dict[str, Any]:
-        # What is kept on a shelf is large, and made again where it is needed.
-        return {name: value for name, value in self.__dict__.items() if name != "_shelf"}
+        return {name: value for name, value in self.__dict__.items() if name not in self._TRANSIENT}
 
     def __copy__(self) -> Self:
         return self

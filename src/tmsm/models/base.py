@@ -59,6 +59,7 @@ class Model(ValueObject, ABC):
     # A manifold, or a kind of them.
     home: Manifold | type[Manifold]
     _manifold: Manifold | None = None
+    _TRANSIENT = frozenset({"_shelf", "_known_constraint"})
 
     def _value(self) -> tuple[Any, ...]:
         return *super()._value(), self._manifold
@@ -95,8 +96,7 @@ class Model(ValueObject, ABC):
             return self
         self.check_manifold(manifold)
         bound = object.__new__(type(self))
-        bound.__dict__.update(self.__dict__)
-        bound.__dict__.pop("_shelf", None)
+        bound.__dict__.update(self.__getstate__())
         object.__setattr__(bound, "_manifold", manifold)
         return bound
 
@@ -134,6 +134,13 @@ class Model(ValueObject, ABC):
 
     @property
     def constraint(self) -> Constraint:
+        """The set in which θ is sought; kept, since a search asks for it again and again."""
+        known: Constraint | None = self.__dict__.get("_known_constraint")
+        if known is None:
+            known = self.__dict__["_known_constraint"] = self.make_constraint()
+        return known
+
+    def make_constraint(self) -> Constraint:
         """The set in which θ is sought: everywhere, unless something is known."""
         return Unrestricted(self.size)
 

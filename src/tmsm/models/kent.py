@@ -121,8 +121,7 @@ class Kent(HarmonicFamily):
     def centred(self, X: FloatArray) -> Model:
         return local_form(self, X)
 
-    @property
-    def constraint(self) -> Constraint:
+    def make_constraint(self) -> Constraint:
         # Each shape is a row of coefficients of (κ, α₁, α₂) for the offset and for each free parameter.
         both = np.array([[0.0, 1.0, -1.0]]) if self.balanced else np.eye(3)[1:]
         offset, free = np.zeros(3), []

@@ -195,8 +195,7 @@ class Local(AnotherForm):
         psi += X * row_dots(slope, self._turning(L))[:, None]
         return psi
 
-    @property
-    def constraint(self) -> Constraint:
+    def make_constraint(self) -> Constraint:
         return self._seen_locally(self.model.constraint)
 
     def cautions(self, theta: FloatArray, covariance: FloatArray) -> list[str]:

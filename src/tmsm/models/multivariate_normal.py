@@ -121,8 +121,7 @@ class MultivariateNormal(LinearModel):
         gram: FloatArray = np.einsum("aij,bij->ab", flat @ second, flat, optimize=True)
         return gram
 
-    @property
-    def constraint(self) -> Constraint:
+    def make_constraint(self) -> Constraint:
         p, d = self.size, self.embedding_dim
         if self.isotropic:
             return AffineSubspace(np.zeros(p), _isotropic_basis(d))

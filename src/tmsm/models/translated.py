@@ -62,8 +62,7 @@ class Translated(AnotherForm):
     ) -> FloatArray:
         return self.model.weighted_hessian(X - self.origin, isotropic, directions)
 
-    @property
-    def constraint(self) -> Constraint:
+    def make_constraint(self) -> Constraint:
         return self.model.constraint
 
     def slice(self, name: str, value: Any) -> Constraint | None:

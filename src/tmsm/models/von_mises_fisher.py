@@ -89,8 +89,7 @@ class VonMisesFisher(SphereFamily):
         hessian: FloatArray = X * total[:, None]
         return hessian
 
-    @property
-    def constraint(self) -> Constraint:
+    def make_constraint(self) -> Constraint:
         if self.concentration is None:
             return Unrestricted(self.size)
         return FixedNorm(self.concentration, self.size)

@@ -54,8 +54,7 @@ class Watson(HarmonicFamily):
                 raise InvalidInputError("concentration must not be zero: the density would have no axis.")
             object.__setattr__(self, "concentration", kappa)
 
-    @property
-    def constraint(self) -> Constraint:
+    def make_constraint(self) -> Constraint:
         D = self.embedding_dim
         shape = self._shape(np.eye(D)[0])
         known = self.concentration
