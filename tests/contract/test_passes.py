@@ -4,6 +4,7 @@ import copy
 import gc
 import pickle
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -148,3 +149,14 @@ def test_nothing_is_kept_of_regions_that_are_gone():
     gc.collect()
     shelf_of(tmsm.LonLatBox(1.0, 2.0, 3.0, 4.0))
     assert len(shared._SHELVES) <= before + 1
+
+
+def test_a_stream_does_not_hold_on_to_its_rows(coast):
+    X = MODEL.sample(200_000, coast, random_state=0, **TRUTH)
+    first = X[:150_000].copy()
+    lives = weakref.ref(first)
+    stream = tmsm.ScoreMatching(MODEL, coast).partial_fit(first)
+    del first
+    gc.collect()
+    assert lives() is None
+    assert stream.partial_fit(X[150_000:]).n_samples_ == 200_000

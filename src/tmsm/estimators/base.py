@@ -194,12 +194,17 @@ class Estimator(Fitted):
         -------
         self
         """
-        self._result, self._why_not_fitted = None, "the last call to fit failed."
+        self._forget()
+        self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
         if groups is not None:
             rows = rows.with_groups(Groups.of(groups, len(rows)))
         self._result = self._estimate(rows).clustered(rows)
         return self
+
+    def _forget(self) -> None:
+        """Drop what earlier calls found."""
+        self._result = None
 
     @abstractmethod
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:

@@ -49,12 +49,17 @@ _NOT_LINEAR = "Combined weights need a density that is linear in its parameters:
 
 @dataclass(frozen=True)
 class _Problem:
-    """Rows with all that a sample of them fixes: the form of the model, and what a policy may look at."""
+    """Rows with all that a sample of them fixes: the form of the model, and what a policy may look at.
+
+    ``kept`` is that sample, by which the estimate is judged later, and ``kept_share`` its share of the rows.
+    """
 
     model: Model
     rows: Rows
     setting: Setting
     log_exposure: LogExposure | None
+    kept: Rows
+    kept_share: float
 
     @property
     def constraint(self) -> Constraint:
@@ -230,18 +235,12 @@ class ScoreMatching(Estimator):
             solution = self._solved(stream.problem, stream.moments)
             features = stream.moments.features
             squares = None if features is None else features.residual_squares(solution.theta)
-            fit = self._single_fit(stream.problem, stream.choice, stream.moments, solution, squares)
-            self._result = replace(fit, complete=False, n_outside=stream.n_outside)
+            fit = self._single_fit(stream.problem, stream.choice, stream.moments, solution, squares, stream.n_outside)
+            self._result = replace(fit, complete=False)
         except EstimationError as error:
             # More rows may come: say why when somebody asks for the estimate.
             self._why_not_fitted = str(error)
         return self
-
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
-        self._stream, self._dropped = None, 0
-        return super().fit(X, y, sample_weight, groups)
-
-    fit.__doc__ = Estimator.fit.__doc__
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus J on X with the plain geodesic weight: larger is better.
@@ -299,6 +298,10 @@ class ScoreMatching(Estimator):
         """Number of rows outside the region that were dropped."""
         return self.result_.n_outside
 
+    def _forget(self) -> None:
+        super()._forget()
+        self._stream, self._dropped = None, 0
+
     def _asked(self) -> tuple[Any, ...]:
         return self.model, self.region, self.weight, self.log_exposure
 
@@ -338,11 +341,11 @@ class ScoreMatching(Estimator):
         model = model.centred(sample.X)
         if not model.is_linear:
             why_single = why_single or _NOT_LINEAR
+        kept, share = rows.kept(), 1.0 / rows.sample_stride
         # Groups, where there are any, are all in the sample.
-        n_rows = rows.kept().effective_number * (rows.sample_stride if rows.groups is None else 1)
-        return _Problem(
-            model, rows, Setting(sample.view, model.constraint.n_free, n_rows, why_single), self.log_exposure
-        )
+        n_rows = kept.effective_number / (share if rows.groups is None else 1.0)
+        setting = Setting(sample.view, model.constraint.n_free, n_rows, why_single)
+        return _Problem(model, rows, setting, self.log_exposure, kept, share)
 
     def _matched(self, problem: _Problem) -> Fit:
         """Score matching with the weight that was asked for, or chosen."""
@@ -366,14 +369,20 @@ class ScoreMatching(Estimator):
         assert moments is not None, "the sample has rows inside"
         solution = self._solved(problem, moments)
         squares = residual_squares(equations, rows, solution.theta) if self.standard_errors else None
-        return self._single_fit(problem, choice, moments, solution, squares)
+        return self._single_fit(problem, choice, moments, solution, squares, rows.n_outside)
 
     def _solved(self, problem: _Problem, moments: Moments) -> Solution:
         problem.check_sums(moments.n, moments.weight_sum, moments.farthest)
         return solve(problem.constraint, moments.A, moments.b)
 
     def _single_fit(
-        self, problem: _Problem, choice: Choice, moments: Moments, solution: Solution, squares: FloatArray | None
+        self,
+        problem: _Problem,
+        choice: Choice,
+        moments: Moments,
+        solution: Solution,
+        squares: FloatArray | None,
+        n_outside: int,
     ) -> Fit:
         n = moments.effective_n
         covariance = None
@@ -383,7 +392,7 @@ class ScoreMatching(Estimator):
         influence = Influence(moments.equations, solution.theta, moment_influence(solution))
         objective = moments.objective(solution.theta)
         facts = [("objective", f"{objective:.6g}")]
-        fit = self._fit_of(problem, choice, solution, covariance, moments.n, n, influence, moments.A, facts)
+        fit = self._fit_of(problem, choice, solution, covariance, moments.n, n, influence, moments.A, facts, n_outside)
         return replace(fit, objective=objective, moments=moments)
 
     def _searched(self, problem: _Problem, choice: Choice, equations: OneWeight) -> Fit:
@@ -403,7 +412,9 @@ class ScoreMatching(Estimator):
         influence = Influence(equations, solution.theta, moment_influence(solution))
         objective = mean_objective(equations, rows, solution.theta)
         facts = [("objective", f"{objective:.6g}")]
-        fit = self._fit_of(problem, choice, solution, covariance, n, effective, influence, solution.curvature, facts)
+        fit = self._fit_of(
+            problem, choice, solution, covariance, n, effective, influence, solution.curvature, facts, rows.n_outside
+        )
         return replace(fit, objective=objective)
 
     def _combined(
@@ -443,7 +454,9 @@ class ScoreMatching(Estimator):
         influence = Influence(equations, solution.theta, found.influence)
         facts = [("equations", f"{found.n_equations} for {problem.constraint.n_free} parameters")]
         covariance = found.covariance if self.standard_errors else None
-        fit = self._fit_of(problem, choice, solution, covariance, sums.n, n, influence, found.slope, facts)
+        fit = self._fit_of(
+            problem, choice, solution, covariance, sums.n, n, influence, found.slope, facts, rows.n_outside
+        )
         return replace(fit, objective=found.criterion)
 
     def _fit_of(
@@ -457,6 +470,7 @@ class ScoreMatching(Estimator):
         influence: Influence,
         slope: FloatArray,
         facts: list[tuple[str, str]],
+        n_outside: int,
     ) -> Fit:
         rows, model = problem.rows, problem.model
         facts = [
@@ -467,8 +481,8 @@ class ScoreMatching(Estimator):
         ]
         if problem.log_exposure is not None:
             facts.append(("exposure", "known, taken into account"))
-        if rows.n_outside:
-            facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
+        if n_outside:
+            facts.append(("dropped", f"{n_outside:,} rows outside the region were dropped"))
         return Fit(
             estimator=type(self).__name__,
             configuration=self.get_params(),
@@ -479,10 +493,10 @@ class ScoreMatching(Estimator):
             params=model.parameters(solution.theta),
             influence=influence,
             status=solution.status,
-            kept=rows.kept(),
-            kept_share=1.0 / rows.sample_stride,
+            kept=problem.kept,
+            kept_share=problem.kept_share,
             n_samples=n,
-            n_outside=rows.n_outside,
+            n_outside=n_outside,
             error_df=error_df(effective, solution.tangent.shape[1]),
             slope=slope,
             choice=choice,
@@ -521,6 +535,8 @@ class ScoreMatching(Estimator):
                 reference = np.zeros(p)
             moments = accumulate(equations, rows, reference=reference)
             assert moments is not None
+        # A stream does not hold on to its rows, but for those that it is judged by.
+        problem = replace(problem, rows=problem.kept)
         return _Stream(self._asked(), problem, choice, moments, self._dropped + rows.n_outside)
 
     def _refit(self, rows: Rows) -> Refit:

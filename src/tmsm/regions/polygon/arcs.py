@@ -257,7 +257,7 @@ def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untype
             sign = 1.0 if _dot(arc, j, x, y, z) > 0.0 else -1.0
             summed = math.sqrt((x + a) ** 2 + (y + b) ** 2 + (z + c) ** 2)
             distance[row] = sign * 2.0 * math.atan2(math.sqrt(best), summed)
-            dot = _dot(arc, k, x, y, z)
+            dot = x * a + y * b + z * c
             u, v, w = sign * (x * dot - a), sign * (y * dot - b), sign * (z * dot - c)
             # Next to the vertex that difference is mostly rounding: make it tangent once more.
             dot = u * x + v * y + w * z
