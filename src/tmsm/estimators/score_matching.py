@@ -8,8 +8,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from tmsm.data.rows import BORDER_TOLERANCE, Rows
-from tmsm.estimators.base import Estimator, check_linear, check_model, check_region, require_rows
+from tmsm.data.rows import Rows
+from tmsm.estimators.base import Estimator, check_linear, check_model, check_region
+from tmsm.estimators.problem import Problem
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TmsmWarning
 from tmsm.foundation.validation import check_flag, check_option
@@ -23,8 +24,8 @@ from tmsm.inference.covariance import (
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence, error_df, small_sample_factor
 from tmsm.matching.combination import combine
-from tmsm.matching.equations import Equations, LinearSums, residual_squares, sum_equations
-from tmsm.matching.exposure import LogExposure, check_exposure
+from tmsm.matching.equations import LinearSums, residual_squares, sum_equations
+from tmsm.matching.exposure import LogExposure
 from tmsm.matching.likelihood import LikelihoodEquations, Truncated
 from tmsm.matching.moments import MAX_FEATURE_STATISTICS, Moments, accumulate, sum_statistics
 from tmsm.matching.one_weight import OneWeight
@@ -34,54 +35,15 @@ from tmsm.matching.solve import Solution, solve
 from tmsm.matching.stacked import Stacked
 from tmsm.matching.tabulated import RowTable
 from tmsm.models.base import Model
-from tmsm.models.constraints import Constraint
 from tmsm.regions import Region
 from tmsm.weights import Combined, Weight, WeightPolicy, plain_weight
-from tmsm.weights.policies import ROWS_PER_SQUARE, Choice, Setting, as_policy
+from tmsm.weights.policies import ROWS_PER_SQUARE, Choice, as_policy
 
 __all__ = ["ScoreMatching"]
 
 # Below such a p-value several weights do not estimate the same thing.
 _CONTRADICTION = 1e-4
 _IN_A_STREAM = "Combined weights need the rows again and do not work with partial_fit: use fit, or 'saturating'."
-_NOT_LINEAR = "Combined weights need a density that is linear in its parameters: use 'saturating'."
-
-
-@dataclass(frozen=True)
-class _Problem:
-    """Rows with all that a sample of them fixes: the form of the model, and what a policy may look at.
-
-    ``kept`` is that sample, by which the estimate is judged later, and ``kept_share`` its share of the rows.
-    """
-
-    model: Model
-    rows: Rows
-    setting: Setting
-    log_exposure: LogExposure | None
-    kept: Rows
-    kept_share: float
-
-    @property
-    def constraint(self) -> Constraint:
-        return self.model.constraint
-
-    def equations(self, choice: Choice) -> Equations:
-        """The equations of a choice."""
-        if not choice.combined:
-            return OneWeight(self.model, choice.parts[0].weight, self.log_exposure)
-        polynomials = LocalPolynomials.of(self.rows.region.manifold, self.setting.view.X)
-        return Stacked(self.model, choice.parts, polynomials, self.log_exposure)
-
-    def check_sums(self, n: int, weight_sum: float, farthest: float) -> None:
-        """Raise where the rows cannot carry an estimate."""
-        require_rows(n, self.constraint)
-        if not weight_sum > 0.0:
-            raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
-        if farthest <= BORDER_TOLERANCE * _extent(self.setting.view.X):
-            raise EstimationError(
-                f"All {n} rows lie on the border (farthest: {farthest:.3g} from it), where every "
-                "weight is zero. Check that the region and the rows are in the same coordinates."
-            )
 
 
 @dataclass(frozen=True)
@@ -89,7 +51,7 @@ class _Stream:
     """What was asked for when a stream began, its problem and the sums so far."""
 
     asked: tuple[Any, ...]
-    problem: _Problem
+    problem: Problem
     choice: Choice
     moments: Moments
     n_outside: int
@@ -314,7 +276,7 @@ class ScoreMatching(Estimator):
 
     def _estimate(self, rows: Rows) -> Fit:
         try:
-            problem = self._problem(rows)
+            problem = Problem.of(self.model, rows, self.log_exposure)
             fit = self._matched(problem)
             return fit if self.refine is None else self._refined(fit, rows)
         except EstimationError:
@@ -324,30 +286,7 @@ class ScoreMatching(Estimator):
                 ) from None
             raise
 
-    def _problem(self, rows: Rows, why_single: str = "") -> _Problem:
-        """Fix what comes from a sample of the rows: the origin of a flat model, the number of rows that count."""
-        sample = rows.sample()
-        if len(sample) == 0:
-            raise InvalidInputError(rows.describe_absence())
-        extent = _extent(sample.X)
-        if extent > 0.0 and not 1e-100 < extent < 1e100:
-            raise InvalidInputError(
-                f"The rows extend over {extent:.3g}, beyond what can be squared: rescale the columns."
-            )
-        model = self.model.on(rows.region.manifold)
-        model.check_spread(sample.X)
-        if self.log_exposure is not None:
-            check_exposure(self.log_exposure, rows.region.manifold, sample.X)
-        model = model.centred(sample.X)
-        if not model.is_linear:
-            why_single = why_single or _NOT_LINEAR
-        kept, share = rows.kept(), 1.0 / rows.sample_stride
-        # Groups, where there are any, are all in the sample.
-        n_rows = kept.effective_number / (share if rows.groups is None else 1.0)
-        setting = Setting(sample.view, model.constraint.n_free, n_rows, why_single)
-        return _Problem(model, rows, setting, self.log_exposure, kept, share)
-
-    def _matched(self, problem: _Problem) -> Fit:
+    def _matched(self, problem: Problem) -> Fit:
         """Score matching with the weight that was asked for, or chosen."""
         policy = as_policy(self.weight)
         choice = policy.choose(problem.setting)
@@ -360,7 +299,7 @@ class ScoreMatching(Estimator):
         problem.check_sums(sums.n, sums.weight_sum, sums.farthest)
         return self._combined(problem, policy, choice, equations, sums)
 
-    def _single(self, problem: _Problem, choice: Choice) -> Fit:
+    def _single(self, problem: Problem, choice: Choice) -> Fit:
         equations, rows = problem.equations(choice), problem.rows
         assert isinstance(equations, OneWeight)
         if not equations.is_linear:
@@ -371,13 +310,13 @@ class ScoreMatching(Estimator):
         squares = residual_squares(equations, rows, solution.theta) if self.standard_errors else None
         return self._single_fit(problem, choice, moments, solution, squares, rows.n_outside)
 
-    def _solved(self, problem: _Problem, moments: Moments) -> Solution:
+    def _solved(self, problem: Problem, moments: Moments) -> Solution:
         problem.check_sums(moments.n, moments.weight_sum, moments.farthest)
         return solve(problem.constraint, moments.A, moments.b)
 
     def _single_fit(
         self,
-        problem: _Problem,
+        problem: Problem,
         choice: Choice,
         moments: Moments,
         solution: Solution,
@@ -395,7 +334,7 @@ class ScoreMatching(Estimator):
         fit = self._fit_of(problem, choice, solution, covariance, moments.n, n, influence, moments.A, facts, n_outside)
         return replace(fit, objective=objective, moments=moments)
 
-    def _searched(self, problem: _Problem, choice: Choice, equations: OneWeight) -> Fit:
+    def _searched(self, problem: Problem, choice: Choice, equations: OneWeight) -> Fit:
         """A density that is not linear in θ."""
         rows = problem.rows
         blocks = list(rows.map(lambda block: (len(block.X), block.weights(), block.farthest)))
@@ -418,7 +357,7 @@ class ScoreMatching(Estimator):
         return replace(fit, objective=objective)
 
     def _combined(
-        self, problem: _Problem, policy: WeightPolicy, choice: Choice, equations: Stacked, sums: LinearSums
+        self, problem: Problem, policy: WeightPolicy, choice: Choice, equations: Stacked, sums: LinearSums
     ) -> Fit:
         rows, otherwise = problem.rows, policy.fallback(problem.setting)
         try:
@@ -461,7 +400,7 @@ class ScoreMatching(Estimator):
 
     def _fit_of(
         self,
-        problem: _Problem,
+        problem: Problem,
         choice: Choice,
         solution: Solution,
         covariance: FloatArray | None,
@@ -509,7 +448,7 @@ class ScoreMatching(Estimator):
         """What a stream starts with, features about a first estimate included; None where no row lies inside."""
         if len(rows.sample()) == 0:
             return None
-        problem = self._problem(rows, _IN_A_STREAM)
+        problem = Problem.of(self.model, rows, self.log_exposure, _IN_A_STREAM)
         if not problem.model.is_linear:
             raise InvalidInputError(
                 f"{type(self.model).__name__} is not linear in its parameters: its rows are needed again, so use fit."
@@ -587,7 +526,3 @@ class ScoreMatching(Estimator):
             likelihood=likelihood,
             nodes=likelihood,
         )
-
-
-def _extent(X: FloatArray) -> float:
-    return float(np.ptp(X, axis=0).max())

@@ -1,0 +1,91 @@
+"""What score matching has to solve: rows, the form of the model that suits them, and their equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tmsm.data.rows import BORDER_TOLERANCE, Rows
+from tmsm.estimators.base import require_rows
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.matching.equations import Equations
+from tmsm.matching.exposure import LogExposure, check_exposure
+from tmsm.matching.one_weight import OneWeight
+from tmsm.matching.polynomials import LocalPolynomials
+from tmsm.matching.stacked import Stacked
+from tmsm.models.base import Model
+from tmsm.models.constraints import Constraint
+from tmsm.weights.policies import Choice, Setting
+
+__all__ = ["Problem"]
+
+_NOT_LINEAR = "Combined weights need a density that is linear in its parameters: use 'saturating'."
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows with all that a sample of them fixes: the form of the model, and what a policy may look at.
+
+    ``kept`` is that sample, by which the estimate is judged later, and ``kept_share`` its share of the rows.
+    """
+
+    model: Model
+    rows: Rows
+    setting: Setting
+    log_exposure: LogExposure | None
+    kept: Rows
+    kept_share: float
+
+    @classmethod
+    def of(cls, model: Model, rows: Rows, log_exposure: LogExposure | None, why_single: str = "") -> Problem:
+        """Of a user's model; ``why_single`` says why several weights will not do."""
+        sample = rows.sample()
+        if len(sample) == 0:
+            raise InvalidInputError(rows.describe_absence())
+        extent = _extent(sample.X)
+        if extent > 0.0 and not 1e-100 < extent < 1e100:
+            raise InvalidInputError(
+                f"The rows extend over {extent:.3g}, beyond what can be squared: rescale the columns."
+            )
+        manifold = rows.region.manifold
+        model = model.on(manifold)
+        model.check_spread(sample.X)
+        if log_exposure is not None:
+            check_exposure(log_exposure, manifold, sample.X)
+        model = model.centred(sample.X)
+        if not model.is_linear:
+            why_single = why_single or _NOT_LINEAR
+        kept, share = rows.kept(), 1.0 / rows.sample_stride
+        # Groups, where there are any, are all in the sample.
+        n_rows = kept.effective_number / (share if rows.groups is None else 1.0)
+        setting = Setting(sample.view, model.constraint.n_free, n_rows, why_single)
+        return cls(model, rows, setting, log_exposure, kept, share)
+
+    @property
+    def constraint(self) -> Constraint:
+        """The set in which θ is sought."""
+        return self.model.constraint
+
+    def equations(self, choice: Choice) -> Equations:
+        """The equations of a choice."""
+        if not choice.combined:
+            return OneWeight(self.model, choice.parts[0].weight, self.log_exposure)
+        polynomials = LocalPolynomials.of(self.rows.region.manifold, self.setting.view.X)
+        return Stacked(self.model, choice.parts, polynomials, self.log_exposure)
+
+    def check_sums(self, n: int, weight_sum: float, farthest: float) -> None:
+        """Raise where the rows cannot carry an estimate."""
+        require_rows(n, self.constraint)
+        if not weight_sum > 0.0:
+            raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
+        if farthest <= BORDER_TOLERANCE * _extent(self.setting.view.X):
+            raise EstimationError(
+                f"All {n} rows lie on the border (farthest: {farthest:.3g} from it), where every "
+                "weight is zero. Check that the region and the rows are in the same coordinates."
+            )
+
+
+def _extent(X: FloatArray) -> float:
+    return float(np.ptp(X, axis=0).max())
