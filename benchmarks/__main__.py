@@ -5,7 +5,8 @@ import sys
 import numpy as np
 
 import tmsm
-from benchmarks import borders, checks, families, hemisphere, paper, speed, united_states
+from benchmarks import borders, checks, families, speed
+from scenarios import cap, hemisphere, ovals, paper, united_states
 from tmsm_experiments.weights.settings import settings
 from tmsm_experiments.weights.simulate import EXACT, simulate
 
@@ -36,14 +37,17 @@ def note(text):
 def run_speed():
     print("\nSpeed: von Mises–Fisher on a cap, weight 'auto' (normal-only)")
     note(f"drawing {ROWS:,} rows")
-    X = speed.sample(ROWS)
+    X = cap.sample(ROWS)
     note("fitting them, seven times each way")
     estimate, full = speed.fit_ratios(X)
     report(f"fit of {ROWS:,} rows, estimate alone, against X.T @ X", estimate, "times", (0, 4))
     report(f"fit of {ROWS:,} rows with standard errors", full, "times", (0, 8))
-    report(f"peak extra memory at {ROWS:,} rows", speed.peak_memory(X) / 1e6, "MB", (0, 100))
-    report("peak extra memory at 100,000 rows", speed.peak_memory(X[:100_000]) / 1e6, "MB", (0, 100))
+    report(f"peak extra memory at {ROWS:,} rows", cap.peak_memory(X) / 1e6, "MB", (0, 100))
+    report("peak extra memory at 100,000 rows", cap.peak_memory(X[:100_000]) / 1e6, "MB", (0, 100))
     report("fit of 1,000 rows with standard errors", 1e3 * speed.small_fit(), "ms", (0, 1))
+    default, single = speed.coast_ratios()
+    report("default fit of 100,000 rows on the US border, over one pass of distances", default, "times", (0, 16))
+    report("… of a single weight", single, "times", (0, 3))
     spent, ratio = speed.bootstrap_seconds()
     report("bootstrap(1000) of 10,000 rows in a LonLatBox", spent, "s", (0, 10))
     report("… one resample against the fit itself", ratio, "times", (0, 0.5))
@@ -136,8 +140,8 @@ def run_families():
         return float(np.sqrt(np.mean(np.square(values))))
 
     note("simulating, 300 seeds with all known, 2,000 with nothing known")
-    report("‖μ̂ − μ‖, all known", size(families.simulate(tmsm.Kent(10.0, 3.0), 300)["error"]), "", around(0.031, 0.004))
-    rows = families.simulate(tmsm.Kent(), 2000)
+    report("‖μ̂ − μ‖, all known", size(ovals.simulate(tmsm.Kent(10.0, 3.0), 300)["error"]), "", around(0.031, 0.004))
+    rows = ovals.simulate(tmsm.Kent(), 2000)
     report("‖μ̂ − μ‖, all unknown", size(rows["error"]), "", around(0.047, 0.006))
     report("mean of κ̂", rows["concentration"].mean(), "", around(10.1, 0.8))
     report("mean of β̂", rows["ovalness"].mean(), "", around(3.1, 0.8))
@@ -150,7 +154,7 @@ def run_families():
 
     print("\nExact likelihood under truncation")
     note("simulating, 400 seeds")
-    fits = hemisphere.simulate_likelihood(3000, 400)
+    fits = families.simulate_likelihood(3000, 400)
     report("hemisphere, κ = 6, n = 3,000: RMSE of κ", size(fits["kappa"] - 6.0), "", around(0.138, 0.012))
     report("… of μ", size(fits["error"]), "", around(0.0197, 0.0015))
     report("… one fit after the nodes are built", 1e3 * fits["seconds"], "ms", (0, 10))
@@ -225,7 +229,7 @@ def run_checks():
     ):
         for name, share in checks.coverage(truth, n, 1000, weight).items():
             report(f"{label}, {weight}, n = {n:,}: 95 % region of {name} covers", 100 * share, "%", limit)
-    turns = families.simulate(tmsm.Kent(), 2000, "auto")["standardised"].T[2:]
+    turns = ovals.simulate(tmsm.Kent(), 2000, "auto")["standardised"].T[2:]
     for name, values in zip(("along the oval", "across it", "of the oval"), turns, strict=True):
         report(
             f"Kent, auto, n = 1,000: 95 % interval of the turn {name}",
@@ -244,7 +248,7 @@ def run_paper():
         for method, value in expected.items():
             limit = around(value, paper.tolerance(result, method, value))
             report(f"{experiment.title}, n = {n:,}, {quantity}: {method}", result.mean(method)[0], "", limit)
-    report("the whole study on two processes", paper.whole_study_seconds(), "s", (0, 180))
+    report("the whole study on two processes", speed.whole_study_seconds(), "s", (0, 180))
 
 
 if __name__ == "__main__":

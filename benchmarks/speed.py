@@ -4,25 +4,18 @@ import statistics
 import subprocess
 import sys
 import time
-import tracemalloc
-
-import numpy as np
 
 import tmsm
-
-MU = np.array([0.0, -1.0, 0.0])
-CAP = tmsm.Cap(MU, 1.2)
-MODEL = tmsm.VonMisesFisher()
+from scenarios import paper
+from scenarios.cap import CAP, MODEL, sample
+from tmsm_experiments.cells import Store
+from tmsm_experiments.paper import accuracy
 
 
 def seconds(function):
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
-
-
-def sample(n):
-    return MODEL.sample(n, CAP, random_state=0, mean_direction=MU, concentration=3.0)
 
 
 def fit_ratios(X, repeats=7):
@@ -34,16 +27,6 @@ def fit_ratios(X, repeats=7):
         peer = seconds(lambda: X.T @ X)
         ratios.append((seconds(lambda: plain.fit(X)) / peer, seconds(lambda: full.fit(X)) / peer))
     return [statistics.median(column) for column in zip(*ratios, strict=True)]
-
-
-def peak_memory(X):
-    """Most bytes that a fit holds beyond its input."""
-    estimator = tmsm.ScoreMatching(MODEL, CAP)
-    tracemalloc.start()
-    estimator.fit(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
 
 
 def small_fit(n=1000, repeats=300):
@@ -64,6 +47,20 @@ def bootstrap_seconds(n=10_000, n_resamples=1000):
     return spent, spent / n_resamples / once
 
 
+def coast_ratios(n=100_000, repeats=7):
+    """Median time of the default fit on the United States' border, and of a single weight, over one pass of distances."""
+    coast = tmsm.datasets.load_border("usa")
+    X = MODEL.sample(n, coast, random_state=0, mean_direction=tmsm.lonlat_to_xyz(-97, 39), concentration=30.0)
+    coast.border_distance(X)
+    ratios = []
+    for _ in range(repeats):
+        peer = seconds(lambda: coast.border_distance(X))
+        default = seconds(lambda: tmsm.ScoreMatching(MODEL, coast).fit(X))
+        single = seconds(lambda: tmsm.ScoreMatching(MODEL, coast, "saturating").fit(X))
+        ratios.append((default / peer, single / peer))
+    return [statistics.median(column) for column in zip(*ratios, strict=True)]
+
+
 def import_seconds(repeats=5):
     """Least seconds of `import tmsm` in a new interpreter, with NumPy's import and without."""
     code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
@@ -73,3 +70,10 @@ def import_seconds(repeats=5):
         return float(run.stdout)
 
     return min(once("tmsm") for _ in range(repeats)), min(once("numpy") for _ in range(repeats))
+
+
+def whole_study_seconds(jobs=2):
+    """The paper's whole study: all experiments, sizes and methods, nothing kept."""
+    start = time.perf_counter()
+    accuracy.simulate(Store(None), paper.TRIALS, jobs, 0)
+    return time.perf_counter() - start

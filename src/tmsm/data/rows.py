@@ -13,6 +13,7 @@ from tmsm.data.sources import ArraySource, RawBlock, Source
 from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.progress import with_progress
+from tmsm.foundation.threads import single_threaded
 from tmsm.foundation.validation import check_option, check_sample_weight
 from tmsm.regions import BorderView, Region
 from tmsm.regions.rounding import find_grid
@@ -163,11 +164,12 @@ class Rows:
         """Apply a function to every block that has rows inside, in order."""
         n_outside = 0
         size = self._block_size
-        for raw in with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows"):
-            block, block_outside = self._block(raw)
-            n_outside += block_outside
-            if block is not None:
-                yield function(block)
+        with single_threaded(len(self) * self.source.n_columns):
+            for raw in with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows"):
+                block, block_outside = self._block(raw)
+                n_outside += block_outside
+                if block is not None:
+                    yield function(block)
         self.n_outside = n_outside
         self._settled = not self._moved  # every row was checked; those that are moved are so each time
 

@@ -16,6 +16,7 @@ import numpy as np
 from tmsm.data.rows import Block
 from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
+from tmsm.foundation.threads import single_threaded
 from tmsm.matching.equations import Equations, Terms
 from tmsm.matching.exposure import LogExposure, exposure_values
 from tmsm.matching.moments import StatisticSums
@@ -104,16 +105,17 @@ class RegionLikelihood:
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """f(θ), its gradient (p,) and Hessian (p, p)."""
-        exponents = self.statistics @ theta
-        exponents += self.log_weights
-        top = float(exponents.max())
-        exponents -= top
-        # Not below 1e−304: numbers that lose digits there are slow to compute with.
-        q = np.exp(np.maximum(exponents, _LOWEST, out=exponents), out=exponents)
-        total = float(q.sum())
-        q /= total
-        gradient = q @ self.statistics
-        hessian = weighted_gram(self.statistics, q) - np.outer(gradient, gradient)
+        with single_threaded(self.statistics.size):
+            exponents = self.statistics @ theta
+            exponents += self.log_weights
+            top = float(exponents.max())
+            exponents -= top
+            # Not below 1e−304: numbers that lose digits there are slow to compute with.
+            q = np.exp(np.maximum(exponents, _LOWEST, out=exponents), out=exponents)
+            total = float(q.sum())
+            q /= total
+            gradient = q @ self.statistics
+            hessian = weighted_gram(self.statistics, q) - np.outer(gradient, gradient)
         return top + float(np.log(total)), gradient, hessian
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 from tmsm.data.rows import Block, Rows, Sample
 from tmsm.data.sources import ArraySource
 from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.foundation.threads import single_threaded
 from tmsm.matching.equations import Terms, row_residuals
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked, block_diagonal
@@ -114,7 +115,8 @@ class ResampledRows(Rows):
         return _Thinned(self, max(1, len(self) // n))
 
     def map(self, function: Any) -> Any:
-        yield function(self.block(1))
+        with single_threaded(len(self) * self.source.n_columns):
+            yield function(self.block(1))
 
     def block(self, stride: int) -> Block:
         """Every so manieth row."""
@@ -145,7 +147,8 @@ class _Thinned(Rows):
         self._rows, self._stride = rows, stride
 
     def map(self, function: Any) -> Any:
-        yield function(replace(self._rows.block(self._stride), sample_weight=None))
+        with single_threaded(len(self) * self.source.n_columns):
+            yield function(replace(self._rows.block(self._stride), sample_weight=None))
 
 
 @dataclass(frozen=True)
