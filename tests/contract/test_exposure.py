@@ -1,5 +1,7 @@
 """A known exposure whose gradient is not that of its values is refused; right ones are not."""
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 
@@ -7,11 +9,15 @@ import tmsm
 
 CAP = tmsm.Cap([0.0, 0.0, 1.0], 1.0)
 A = np.array([0.4, -0.3, 0.8])
-ON_CAP = tmsm.VonMisesFisher().sample(400, CAP, random_state=0, mean_direction=[0, 0.6, 0.8], concentration=4.0)
+
+
+@lru_cache(maxsize=1)
+def rows():
+    return tmsm.VonMisesFisher().sample(400, CAP, random_state=0, mean_direction=[0, 0.6, 0.8], concentration=4.0)
 
 
 def on_cap(log_exposure, estimator=tmsm.ScoreMatching):
-    return estimator(tmsm.VonMisesFisher(), CAP, log_exposure=log_exposure).fit(ON_CAP)
+    return estimator(tmsm.VonMisesFisher(), CAP, log_exposure=log_exposure).fit(rows())
 
 
 def linear(X):
@@ -44,15 +50,35 @@ def in_single_precision(X):
     return tuple(part.astype(np.float32) for part in linear(X))
 
 
-RIGHT = [linear, steep, piecewise_linear, in_steps, only_inside, in_single_precision]
-RIGHT.append(lambda X: (np.zeros(len(X)), np.zeros_like(X)))
-# What points along x is no part of a tangent gradient: any amount of it may be added.
-RIGHT.append(lambda X: (X @ A, A + 5.0 * X))
+def constant(X):
+    return np.zeros(len(X)), np.zeros_like(X)
+
+
+def along_x(X):
+    # What points along x is no part of a tangent gradient: any amount of it may be added.
+    return X @ A, A + 5.0 * X
+
+
+# By how much they move θ: an exposure exp(a·x) by −a, one without slopes not at all, and of others nothing is known.
+RIGHT = {
+    linear: -A,
+    along_x: -A,
+    only_inside: -A,
+    in_single_precision: -A,
+    constant: np.zeros(3),
+    in_steps: np.zeros(3),
+    piecewise_linear: None,
+    steep: None,
+}
 
 
 @pytest.mark.parametrize("log_exposure", RIGHT)
-def test_right_exposures_are_accepted(log_exposure):
-    assert np.isfinite(on_cap(log_exposure).natural_params_).all()
+def test_right_exposures_are_accepted_and_used(log_exposure):
+    found, expected = on_cap(log_exposure).natural_params_ - on_cap(None).natural_params_, RIGHT[log_exposure]
+    if expected is None:
+        assert np.linalg.norm(found) > 0.5
+    else:
+        np.testing.assert_allclose(found, expected, atol=1e-6 if log_exposure is in_single_precision else 1e-9)
 
 
 WRONG = {
@@ -79,7 +105,9 @@ def test_a_row_on_a_jump_is_no_reason_to_refuse():
         value, gradient = linear(X)
         return value, np.where((X[:, :1] * 1e4) % 1.0 < 0.05, -gradient, gradient)
 
-    assert np.isfinite(on_cap(mostly_right).natural_params_).all()
+    # The estimate is off by as much as those rows count.
+    away = on_cap(mostly_right).natural_params_ - on_cap(linear).natural_params_
+    np.testing.assert_allclose(away, 0.1 * A, rtol=0.5)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
@@ -101,3 +129,16 @@ def test_flat_coordinates_of_any_size(scale, origin):
     tmsm.ScoreMatching(tmsm.MultivariateNormal(), region, log_exposure=exposure(1.0)).fit(X)
     with pytest.raises(ValueError, match="not those of its values"):
         tmsm.ScoreMatching(tmsm.MultivariateNormal(), region, log_exposure=exposure(0.8)).fit(X)
+
+
+def test_a_function_that_changes_the_rows_is_refused():
+    """The rows are read again: what it did to them would be another table."""
+
+    def careless(X):
+        X[:, 0] = 0.0
+        return np.zeros(len(X)), np.zeros_like(X)
+
+    region = tmsm.Cap([0.0, 0.0, 1.0], 0.9)
+    X = tmsm.VonMisesFisher().sample(100, region, random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=4.0)
+    with pytest.raises(ValueError, match=r"it raised: .*read-only"):
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), region, log_exposure=careless).fit(X)

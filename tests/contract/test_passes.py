@@ -47,6 +47,7 @@ def test_a_fit_computes_the_distance_of_a_row_once(coast, asked):
     assert sum(asked) == len(X) + 1 + 20_000
 
 
+@pytest.mark.slow
 def test_more_rows_than_are_kept_are_asked_once_more_for_the_sample(coast, asked):
     X = MODEL.sample(150_000, coast, random_state=0, **TRUTH)
     asked.clear()
@@ -69,6 +70,7 @@ def test_rows_that_are_dropped_are_looked_at_once(coast, asked):
     assert sum(asked) <= 2 * len(X)
 
 
+@pytest.mark.slow
 def test_kept_blocks_change_nothing(coast, monkeypatch):
     X = MODEL.sample(70_000, coast, random_state=0, **TRUTH)
     w = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
@@ -103,6 +105,9 @@ def test_groups_take_little_memory():
         np.array([-2, -2, 5, 5, 0], dtype=np.int8),
         np.array([250, 250, 3, 255, 3], dtype=np.uint8),
         np.array([10**15, 10**15, -4, 8, -4]),
+        np.array([-128, -128, 127, 0, 127], dtype=np.int8),
+        np.array([2**64 - 1, 2**64 - 1, 2**64 - 4, 2**64 - 3, 2**64 - 4], dtype=np.uint64),
+        np.array([2**64 - 1, 2**64 - 1, 0, 5, 0], dtype=np.uint64),
         np.array(["b", "b", "a", "c", "a"]),
     ],
 )

@@ -87,15 +87,22 @@ class Groups:
 
 def _of_numbers(labels: np.ndarray[Any, Any]) -> Groups:
     """From whole numbers that lie close together: without sorting them, which takes time and memory."""
-    lowest = int(labels.min())
-    present = np.zeros(int(labels.max()) - lowest + 1, dtype=bool)
+    lowest = labels.min()
+
+    def above(start: int) -> IntArray:
+        """How far some labels are above the lowest; none of it fits into eight bits, nor a large one into 63."""
+        some = labels[start : start + _PIECE]
+        if labels.dtype.kind == "u":
+            return np.asarray(some - lowest, dtype=np.intp)
+        return np.asarray(some.astype(np.int64) - int(lowest), dtype=np.intp)
+
+    present = np.zeros(int(labels.max()) - int(lowest) + 1, dtype=bool)
     for start in range(0, len(labels), _PIECE):
-        present[labels[start : start + _PIECE].astype(np.intp) - lowest] = True
+        present[above(start)] = True
     number = np.cumsum(present) - 1
     codes = np.empty(len(labels), dtype=np.intp)
     for start in range(0, len(labels), _PIECE):
-        piece = slice(start, start + _PIECE)
-        codes[piece] = number[labels[piece].astype(np.intp) - lowest]
+        codes[start : start + _PIECE] = number[above(start)]
     return Groups(codes, int(number[-1]) + 1)
 
 

@@ -275,8 +275,8 @@ class ScoreMatching(Estimator):
         return Rows.of(X, self.region, sample_weight, self.outside)
 
     def _estimate(self, rows: Rows) -> Fit:
+        problem = Problem.of(self.model, rows, self.log_exposure)
         try:
-            problem = Problem.of(self.model, rows, self.log_exposure)
             fit = self._matched(problem)
             return fit if self.refine is None else self._refined(fit, rows)
         except EstimationError:
@@ -525,4 +525,5 @@ class ScoreMatching(Estimator):
             facts=(*fit.facts, ("nodes", likelihood.description)),
             likelihood=likelihood,
             nodes=likelihood,
+            objective=fit.objective if fit.moments is None else fit.moments.objective(theta),
         )

@@ -104,7 +104,7 @@ def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
             f"{count} groups cannot tell the errors of {n_free} parameters: some are taken for zero. Do not use "
             "these errors."
         ]
-    if effective >= _FEW_GROUPS:
+    if effective >= _FEW_GROUPS - 1e-6:  # as many, but for rounding
         return []
     if not are_unequal(count, effective):
         return [f"{count} groups are few: the errors may be too small."]

@@ -174,12 +174,14 @@ class Manifold(ValueObject, ABC):
         """
         return None
 
-    def view(self, name: str | None, X: FloatArray, centres: FloatArray) -> View:
+    def view(self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray) -> View:
         """How to draw points: the view that is asked for, or that suits rows X (n, D) and some centres (k, D).
+
+        It has room for points of curves, too, shape (m, D).
 
         By default the manifold's own chart, where it has one of dimension two that knows its coordinates.
         """
-        everything = np.vstack([X, centres])
+        everything = np.vstack([X, centres, curves])
         chart = None
         if self.dim == 2:
             low, high = everything.min(axis=0), everything.max(axis=0)

@@ -133,8 +133,8 @@ class Sphere(Manifold):
             return Curve(0.0, 2.0 * np.pi, lambda s: np.column_stack([np.cos(s), np.sin(s)]))
         return CubeChart() if self.dim == 2 else None
 
-    def view(self, name: str | None, X: FloatArray, centres: FloatArray) -> View:
-        return sphere_view(name, X, centres) if self.dim == 2 else super().view(name, X, centres)
+    def view(self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray) -> View:
+        return (sphere_view if self.dim == 2 else super().view)(name, X, centres, curves)
 
     def width_hint(self, n_columns: int) -> str:
         if self.dim == 2 and n_columns == 2:

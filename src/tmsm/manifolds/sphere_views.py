@@ -19,9 +19,9 @@ _GRATICULE = "0.85"
 _NARROW = float(np.cos(np.radians(25.0)))  # what lies closer together than this needs no globe
 
 
-def sphere_view(name: str | None, X: FloatArray, centres: FloatArray) -> View:
-    """The view that is asked for, or that suits rows X (n, 3) and some centres (k, 3)."""
-    everything = np.vstack([X, centres])
+def sphere_view(name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray) -> View:
+    """The view that is asked for, or that suits rows X (n, 3), some centres (k, 3) and points of curves (m, 3)."""
+    everything = np.vstack([X, centres, curves])
     middle = X.mean(axis=0) + centres.sum(axis=0) / max(len(centres), 1)
     middle = middle / np.linalg.norm(middle) if np.linalg.norm(middle) > 1e-6 else X[0]
     if name is None:

@@ -24,7 +24,7 @@ _CLEAR_SHARE, _CLEAR_CHANGE = 0.05, 1e-3
 
 def exposure_values(log_exposure: LogExposure, X: FloatArray) -> FloatArray:
     """Values (n,) of a user's log exposure at nodes, where it may be −∞: nothing is detected there."""
-    value = as_float_array(log_exposure(X)[0], "log_exposure value")
+    value = as_float_array(log_exposure(_read_only(X))[0], "log_exposure value")
     if value.shape != (len(X),) or np.isnan(value).any() or (value == np.inf).any():
         raise InvalidInputError(
             f"log_exposure must return values of shape {(len(X),)} that are numbers or −∞ all over the region."
@@ -32,10 +32,17 @@ def exposure_values(log_exposure: LogExposure, X: FloatArray) -> FloatArray:
     return value
 
 
+def _read_only(X: FloatArray) -> FloatArray:
+    """The same points, which are needed again: a function that changes them in place is an error."""
+    points = X.view()
+    points.flags.writeable = False
+    return points
+
+
 def exposure_terms(log_exposure: LogExposure, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Value (n,) and gradient (n, D) of a user's log exposure, checked."""
     try:
-        value, gradient = log_exposure(X)
+        value, gradient = log_exposure(_read_only(X))
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"log_exposure must return (value, gradient), of shapes (n,) and (n, D); it raised: {error}"

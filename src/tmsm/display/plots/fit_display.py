@@ -256,5 +256,5 @@ def view_of(
     """The view that is asked for, or that suits what is to be seen."""
     if view is not None and not isinstance(view, str):
         raise InvalidTypeError(f"view must be 'globe', 'map' or a projection of pyproj; got {type(view).__name__}.")
-    shown = np.vstack([X, *rings]) if rings else X
-    return region.manifold.view(view, shown, np.array(centres).reshape(-1, X.shape[1]))
+    nothing = np.empty((0, X.shape[1]))
+    return region.manifold.view(view, X, np.vstack([nothing, *centres]), np.vstack([nothing, *rings]))
