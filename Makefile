@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench reproduce coverage docs gallery study figures clean
+.PHONY: help demo quick test check format bench reproduce coverage docs gallery study figures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ $(READY): pyproject.toml
 
 demo: $(READY)  ## Run the main job on embedded data: storms seen from inside a border, with a report
 	@MPLBACKEND=Agg $(BIN)/tmsm demo
+
+quick: $(READY)  ## Run the laws and the contract on a spread sample of their cases, in a minute
+	$(BIN)/python -m pytest --numprocesses auto -m "not slow" tests/laws tests/contract
 
 test: $(READY)  ## Run the whole test suite
 	$(BIN)/python -m pytest --numprocesses auto

@@ -11,7 +11,7 @@ import numpy as np
 import spherely
 
 import tmsm
-from tmsm.regions import arcs, trees
+from tmsm.regions.polygon import arcs, trees
 
 SIZES = (200, 2_000, 20_000)
 

@@ -5,12 +5,12 @@ import tracemalloc
 import numpy as np
 
 import tmsm
-from benchmarks import families
+from scenarios import hemisphere, ovals
 
-REGION = families.REGION
-MISES = (tmsm.VonMisesFisher(), {"mean_direction": [0, -1.0, 0], "concentration": 6.0})
-KENT = (tmsm.Kent(), families.TRUTH)
-OVAL = (tmsm.Kent(), {**families.TRUTH, "ovalness": 4.0})
+REGION = hemisphere.REGION
+MISES = (tmsm.VonMisesFisher(), hemisphere.TRUTH)
+KENT = (tmsm.Kent(), ovals.TRUTH)
+OVAL = (tmsm.Kent(), {**ovals.TRUTH, "ovalness": 4.0})
 
 
 def rejections(truth, fitted, n, n_seeds, *, stein, seen=REGION, noise=0.0, weight="auto"):

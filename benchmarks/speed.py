@@ -48,7 +48,7 @@ def bootstrap_seconds(n=10_000, n_resamples=1000):
 
 
 def coast_ratios(n=100_000, repeats=7):
-    """Median time of the default fit on the United States' border, and of a single weight, over one pass of distances."""
+    """Median time of the default fit on the border of the USA, and of a single weight, over one pass of distances."""
     coast = tmsm.datasets.load_border("usa")
     X = MODEL.sample(n, coast, random_state=0, mean_direction=tmsm.lonlat_to_xyz(-97, 39), concentration=30.0)
     coast.border_distance(X)

@@ -1,14 +1,21 @@
 """Every manifold, region, weight and model, with points to try them on: the laws run over these."""
 
+from collections import Counter
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import pytest
 
 import tmsm
+from tests.contract.test_own_kinds import own
 from tmsm import weights
+from tmsm.data.groups import Groups
+from tmsm.data.sources import ArraySource, Source
 from tmsm.manifolds import Manifold
-from tmsm.models import Local, Model
+from tmsm.models import Local, Model, NonlinearModel
 from tmsm.regions import BorderView, Region
 from tmsm.weights import Weight, WeightPolicy
 from tmsm.weights.policies import Setting, as_policy
@@ -212,6 +219,31 @@ def chosen(recipe: Weight | WeightPolicy, region: Region, X: np.ndarray) -> Weig
 PAIRS: list[tuple[Case, Weight | WeightPolicy]] = [(case, recipe) for case in REGIONS for recipe in recipes_for(case)]
 
 
+def covering(entries: list[tuple], *aspects: Callable[..., Hashable]) -> list[tuple]:
+    """Few of the entries, in their order, among which every value of every aspect occurs.
+
+    An aspect is a function of an entry's arguments; without any, each argument is one, by its repr. Each next entry
+    brings the most values that are still missing; of several, it is the one whose values occur least so far.
+    """
+    aspects = aspects or tuple(lambda *entry, k=k: repr(entry[k]) for k in range(len(entries[0])))
+    values = [{(k, aspect(*entry)) for k, aspect in enumerate(aspects)} for entry in entries]
+    missing, taken, chosen = set().union(*values), Counter[Any](), set()
+    while missing:
+        best = max(
+            range(len(entries)), key=lambda k: (len(missing & values[k]), -sum(taken[value] for value in values[k]))
+        )
+        missing -= values[best]
+        taken.update(values[best])
+        chosen.add(best)
+    return [entries[k] for k in sorted(chosen)]
+
+
+def sampled(entries: list[tuple], *aspects: Callable[..., Hashable]) -> list[Any]:
+    """The entries as parameters of a law: those that cover every aspect always run, the others are marked slow."""
+    always = {id(entry) for entry in covering(entries, *aspects)}
+    return [pytest.param(*entry, marks=() if id(entry) in always else pytest.mark.slow) for entry in entries]
+
+
 def tangent_basis(manifold: Manifold, x: np.ndarray) -> np.ndarray:
     """Orthonormal basis of the tangent space at x, as rows (dim, D)."""
     P = manifold.project_tangent(np.tile(x, (x.size, 1)), np.eye(x.size))
@@ -226,3 +258,21 @@ def walk(manifold: Manifold, X: np.ndarray, V: np.ndarray, t: float | np.ndarray
 def random_tangents(manifold: Manifold, X: np.ndarray, seed: int = 1) -> np.ndarray:
     V = manifold.project_tangent(X, np.random.default_rng([seed, 99]).standard_normal(X.shape))
     return V / np.linalg.norm(V, axis=1)[:, None]
+
+
+def source_rows() -> np.ndarray:
+    """The rows that every source below has."""
+    return tmsm.Sphere(2).uniform(257, 3)
+
+
+SOURCE_WEIGHT = np.random.default_rng(0).uniform(0.0, 2.0, 257)
+SOURCES: dict[str, Callable[[], Source]] = {
+    "array": lambda: ArraySource(source_rows()),
+    "float32": lambda: ArraySource(source_rows().astype(np.float32)),
+    "weights and groups": lambda: ArraySource(source_rows(), SOURCE_WEIGHT, Groups.of(np.arange(257) // 4, 257)),
+    "rows backwards": lambda: ArraySource(source_rows()[::-1]),
+    "parts": lambda: own().Parts(source_rows()[:1], source_rows()[1:100], source_rows()[100:]),
+}
+
+# Densities that are not linear in their parameters.
+DENSITIES: dict[str, Callable[[], NonlinearModel]] = {"heavy tail": lambda: own().HeavyTail()}

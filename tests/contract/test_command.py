@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import tmsm
+from tests.registry import sampled
 
 BORDER = {"type": "Polygon", "coordinates": [[[-100, 25], [-75, 25], [-75, 48], [-100, 48], [-100, 25]]]}
 FORMATS = ["points.csv", "points.csv.gz", "points.tsv", "points.geojson", "points.parquet", "points.gpkg"]
@@ -21,9 +23,7 @@ TRUTH = {"mean_direction": tmsm.lonlat_to_xyz(-78.0, 30.0), "concentration": 60.
 def run(*arguments, cwd, **options):
     command = [sys.executable, "-c", "from tmsm.cli import main; main()", *map(str, arguments)]
     environment = {**os.environ, "COLUMNS": "120", "MPLBACKEND": "Agg"}
-    return subprocess.run(
-        command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=300, **options
-    )
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, **options)
 
 
 def good(*arguments, cwd):
@@ -72,8 +72,9 @@ def estimate(done):
 @pytest.mark.parametrize(
     ("name", "border"),
     [
-        *((name, "border.geojson") for name in FORMATS),
-        ("points.csv", "border.gpkg"),
+        ("points.csv", "border.geojson"),
+        *(pytest.param(name, "border.geojson", marks=pytest.mark.slow) for name in FORMATS[1:]),
+        pytest.param("points.csv", "border.gpkg", marks=pytest.mark.slow),
     ],
 )
 def test_every_format_gives_the_same_fit(folder, name, border):
@@ -86,6 +87,7 @@ def test_every_format_gives_the_same_fit(folder, name, border):
     assert estimate(done) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_csv_as_it_comes(folder, tmp_path):
     expected = good("fit", "points.csv", "--region", "border.geojson", "--json", cwd=folder)
     text = (folder / "points.csv").read_text()
@@ -132,6 +134,7 @@ def test_the_table_of_a_fit(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_methods_models_and_what_is_known(folder):
     for options, title in (
         (["--method", "mle"], "TruncatedMLE: VonMisesFisher"),
@@ -144,6 +147,7 @@ def test_methods_models_and_what_is_known(folder):
         assert good("fit", "points.csv", "--region", "border.geojson", *options, cwd=folder).stdout.startswith(title)
 
 
+@pytest.mark.slow
 def test_groups_widen_the_errors(folder):
     def error(*options):
         done = good("fit", "points.csv", "--region", "border.geojson", "--json", *options, cwd=folder)
@@ -192,6 +196,7 @@ def test_save_and_show(folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
 
 
+@pytest.mark.slow
 def test_copies_are_told_of(folder, tmp_path):
     lines = (folder / "points.csv").read_text().splitlines()
     (tmp_path / "copies.csv").write_text("\n".join([*lines, *lines[1:200]]))
@@ -200,6 +205,7 @@ def test_copies_are_told_of(folder, tmp_path):
     assert good(*arguments, "--groups", "storm", cwd=tmp_path).stderr == ""
 
 
+@pytest.mark.slow
 def test_a_border_across_the_antimeridian_is_described_the_short_way(tmp_path):
     ring = [[170, -20], [180, -20], [180, 10], [170, 10], [170, -20]]
     other = [[-180, -20], [-160, -20], [-160, 10], [-180, 10], [-180, -20]]
@@ -214,6 +220,7 @@ def test_compare(folder):
     assert "Kent" in done.stdout
 
 
+@pytest.mark.slow
 def test_region_and_its_picture(folder, tmp_path):
     done = good("region", folder / "border.geojson", "--plot", tmp_path / "border.png", cwd=tmp_path)
     square = tmsm.SphericalPolygon.from_geojson(BORDER)
@@ -222,6 +229,7 @@ def test_region_and_its_picture(folder, tmp_path):
     assert "Cap(" in good("region", "cap:10,20,30", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_simulate_and_fit_again(tmp_path):
     arguments = ["--region", "usa", "--mean=-80,31", "--concentration", "60", "--seed", "3"]
     good("simulate", "3000", *arguments, "--out", "a.csv", cwd=tmp_path)
@@ -234,6 +242,7 @@ def test_simulate_and_fit_again(tmp_path):
     assert len(done.stdout.splitlines()) == 6
 
 
+@pytest.mark.slow
 def test_a_picture_of_the_fit(folder, tmp_path):
     good("fit", "points.csv", "--region", "border.geojson", "--plot", tmp_path / "fit.svg", cwd=folder)
     assert b"<svg" in (tmp_path / "fit.svg").read_bytes()
@@ -279,7 +288,7 @@ BAD = {
     ),
     "over the border": (
         ["fit", "many.csv", "--region", "polygon.geojson", "--report", "polygon.geojson"],
-        "would overwrite",
+        "--report 'polygon.geojson' would overwrite a file that is read",
     ),
     "one output": (
         ["fit", "many.csv", "--region", "usa", "--save", "a", "--report", "a"],
@@ -307,7 +316,10 @@ BAD = {
     "parquet": (["fit", "broken.parquet", "--region", "usa"], "broken.parquet is no Parquet file"),
     "model": (["fit", "good.csv", "--region", "usa", "--model", "normal"], "--model='normal' is not an option"),
     "method": (["fit", "good.csv", "--region", "usa", "--method", "best"], "--method='best' is not an option"),
-    "weight": (["fit", "good.csv", "--region", "usa", "--weight", "heavy"], "'heavy'"),
+    "weight": (
+        ["fit", "good.csv", "--region", "usa", "--weight", "heavy"],
+        "weight='heavy' is not an option. Choose one of ['auto', 'geodesic'",
+    ),
     "weight of a likelihood": (
         ["fit", "good.csv", "--region", "usa", "--method", "mle", "--weight", "geodesic"],
         "--weight is for score matching, not for --method mle",
@@ -324,11 +336,14 @@ BAD = {
     "known text": (["fit", "good.csv", "--region", "usa", "--known", "concentration"], "must be NAME=NUMBER"),
     "outside": (["fit", "good.csv", "--region", "usa", "--outside", "keep"], "--outside='keep' is not an option"),
     "groups": (["fit", "good.csv", "--region", "usa", "--groups", "storm"], "has no column 'storm' for the groups"),
-    "save": (["fit", "many.csv", "--region", "usa", "--save", "good.csv/x.json"], "cannot be written"),
+    "save": (
+        ["fit", "many.csv", "--region", "usa", "--save", "good.csv/x.json"],
+        "'good.csv/x.json' cannot be written: Not a directory",
+    ),
     "show": (["show", "good.csv"], "not a fit saved by tmsm"),
     "show JSON": (["show", "polygon.geojson"], "is JSON, but not a fit saved by tmsm"),
     "show newer": (["show", "newer.json"], "has version 99 of the format"),
-    "show damaged": (["show", "damaged.json"], "is damaged: it has no"),
+    "show damaged": (["show", "damaged.json"], "damaged.json is damaged: it has no title, estimates, table"),
     "simulate": (["simulate", "5", "--region", "usa", "--mean", "x", "--concentration", "6"], "--mean must be LON,LAT"),
     "missing option": (["fit", "good.csv"], "Missing option '--region'"),
 }
@@ -370,7 +385,7 @@ def bad_folder(tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("name", sampled([(name,) for name in BAD], lambda name: BAD[name][0][0]))
 def test_bad_input_is_one_line(bad_folder, name):
     arguments, message = BAD[name]
     before = sorted(path.name for path in bad_folder.rglob("*"))
@@ -382,14 +397,14 @@ def test_bad_input_is_one_line(bad_folder, name):
     assert sorted(path.name for path in bad_folder.rglob("*")) == before
 
 
+@pytest.mark.slow
 def test_an_interruption_leaves_nothing_half_written(tmp_path):
     command = [sys.executable, "-c", "from tmsm.cli import main; main()", "reproduce", "accuracy", "--trials", "400"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not list(tmp_path.rglob("*.csv")):
-        time.sleep(0.2)
-    process.send_signal(2)
-    _, errors = process.communicate(timeout=60)
+    while process.poll() is None and not list(tmp_path.rglob("*.csv")):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
     assert process.returncode == 130
     assert "tmsm: interrupted. What was finished is kept" in errors
     for path in tmp_path.rglob("*.csv"):
@@ -418,6 +433,7 @@ def test_an_interrupted_fit_says_so(folder, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_demo(tmp_path):
     done = good("demo", cwd=tmp_path)
     assert "1,264 of 20,428" in done.stdout
@@ -428,6 +444,7 @@ def test_demo(tmp_path):
     assert names == ["diagnostics.png", "globe.png", "map.png", "report.html"]
 
 
+@pytest.mark.slow
 def test_help_is_there_at_once():
     def seconds(code):
         best = np.inf

@@ -3,6 +3,7 @@
 import gzip
 import http.server
 import re
+import socket
 import threading
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_embedded_border(resolution, inside):
     assert border.area == pytest.approx(same.area, rel=1e-4)
 
 
-@pytest.mark.parametrize("resolution", ["110m", "50m"])
+@pytest.mark.parametrize("resolution", ["110m", pytest.param("50m", marks=pytest.mark.slow)])
 def test_embedded_land(resolution):
     land = datasets.load_land(resolution)
     assert land.area == pytest.approx(0.29 * 4 * np.pi, rel=0.02)
@@ -236,15 +237,23 @@ def test_downloads_are_kept(agency):
     assert (cache / "hurdat2-1851-2011-050112.txt").is_file()
 
 
-def test_no_such_year_and_no_network(agency, monkeypatch):
+@pytest.fixture
+def nowhere():
+    """An address of this machine at which nobody listens, and nobody else can."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}/"
+
+
+def test_no_such_year_and_no_network(agency, nowhere, monkeypatch):
     cache, _ = agency
     with pytest.raises(DownloadError, match=r"lists no file .*_d1999_.* by hand"):
         datasets.fetch_storm_events([1999], folder=cache)
     with pytest.raises(InvalidInputError, match="calendar years from 1950 on"):
         datasets.fetch_storm_events([1066], folder=cache)
-    monkeypatch.setattr(download, "_STORM_EVENTS", "http://127.0.0.1:9/")
+    monkeypatch.setattr(download, "_STORM_EVENTS", nowhere)
     with pytest.raises(DownloadError, match=r"cannot be reached .* pass it to read_storm_events"):
         datasets.fetch_storm_events([2017], folder=cache)
-    monkeypatch.setattr(download, "_HURDAT2_PAGE", "http://127.0.0.1:9/")
+    monkeypatch.setattr(download, "_HURDAT2_PAGE", nowhere)
     with pytest.raises(DownloadError, match=r"cannot be reached .* pass it to read_hurdat2"):
         datasets.fetch_hurdat2(folder=cache)

@@ -1,6 +1,7 @@
 """Bad input: each kind has its own message, matched by its text; nothing is clipped in silence."""
 
 import re
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -12,16 +13,26 @@ from tmsm.foundation.errors import EstimationError, TmsmWarning
 
 REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
 MODEL = tmsm.VonMisesFisher()
-X = MODEL.sample(100, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
-X.flags.writeable = False
 KENT = tmsm.Kent()
 AXES = {"mean_direction": [0.0, 0.0, 1.0], "major_axis": [1.0, 0.0, 0.0]}
 
 
-def changed(row, value):
-    rows = X.copy()
-    rows[row] = value
-    return rows
+@lru_cache(maxsize=1)
+def good_rows():
+    X = MODEL.sample(100, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+    X.flags.writeable = False
+    return X
+
+
+@pytest.fixture(scope="module")
+def X():
+    return good_rows()
+
+
+def changed(X, row, value):
+    out = X.copy()
+    out[row] = value
+    return out
 
 
 def score_matching(**options):
@@ -29,62 +40,68 @@ def score_matching(**options):
 
 
 TABLES = {
-    "nan": (changed(17, np.nan), "1 of 100 rows with NaN or infinite entries (first: row 17"),
-    "infinity": (changed(3, np.inf), "1 of 100 rows with NaN or infinite entries (first: row 3"),
+    "nan": (lambda X: changed(X, 17, np.nan), "1 of 100 rows with NaN or infinite entries (first: row 17"),
+    "infinity": (lambda X: changed(X, 3, np.inf), "1 of 100 rows with NaN or infinite entries (first: row 3"),
     "off the sphere": (
-        changed(17, 1.2 * X[17]),
+        lambda X: changed(X, 17, 1.2 * X[17]),
         "X has 1 of 100 rows off the sphere (worst: row 17, norm 1.2). "
         "Normalise them, or use lonlat_to_xyz if these are degrees.",
     ),
-    "degrees": (np.degrees(X), "100 of 100 rows off the sphere"),
-    "two columns": (X[:, :2], "X has 2 columns where points have 3 coordinates. Longitude and latitude in degrees"),
-    "four columns": (np.ones((7, 4)), "X has 4 columns where points have 3 coordinates."),
-    "transposed": (X.T, "Its transpose has: pass X.T"),
-    "one row": (X[0], "X must be a table of shape (n, D), one row a point; got shape (3,). For a single point"),
-    "no rows": (X[:0], "X has no rows"),
-    "text": ([["a", "b", "c"]], "X must hold real numbers"),
-    "numbers as text": (X.astype(str), "X must hold real numbers"),
-    "dates": (X.astype("datetime64[D]"), "X must hold real numbers"),
-    "ragged": ([[1.0, 2.0, 3.0], [1.0, 2.0]], "X must hold real numbers"),
-    "nothing": (None, "X must be a table of shape (n, D), one row a point; got shape ()"),
-    "masked": (np.ma.masked_less(X, -0.9), "masked entries. Drop those rows first"),
-    "masked rows": ([*np.ma.array(X, mask=X < -0.99)], "masked entries. Drop those rows first"),
-    "complex": (X.astype(complex), "X must hold real numbers"),
-    "three axes": (X[None], "got shape (1, 100, 3)"),
+    "degrees": (lambda X: np.degrees(X), "100 of 100 rows off the sphere"),
+    "two columns": (
+        lambda X: X[:, :2],
+        "X has 2 columns where points have 3 coordinates. Longitude and latitude in degrees",
+    ),
+    "four columns": (lambda X: np.ones((7, 4)), "X has 4 columns where points have 3 coordinates."),
+    "transposed": (lambda X: X.T, "Its transpose has: pass X.T"),
+    "one row": (
+        lambda X: X[0],
+        "X must be a table of shape (n, D), one row a point; got shape (3,). For a single point",
+    ),
+    "no rows": (lambda X: X[:0], "X has no rows"),
+    "text": (lambda X: [["a", "b", "c"]], "X must hold real numbers"),
+    "numbers as text": (lambda X: X.astype(str), "X must hold real numbers"),
+    "dates": (lambda X: X.astype("datetime64[D]"), "X must hold real numbers"),
+    "ragged": (lambda X: [[1.0, 2.0, 3.0], [1.0, 2.0]], "X must hold real numbers"),
+    "nothing": (lambda X: None, "X must be a table of shape (n, D), one row a point; got shape ()"),
+    "masked": (lambda X: np.ma.masked_less(X, -0.9), "masked entries. Drop those rows first"),
+    "masked rows": (lambda X: [*np.ma.array(X, mask=X < -0.99)], "masked entries. Drop those rows first"),
+    "complex": (lambda X: X.astype(complex), "X must hold real numbers"),
+    "three axes": (lambda X: X[None], "got shape (1, 100, 3)"),
 }
 
 
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("estimator", [score_matching(), score_matching(weight="geodesic")], ids=["auto", "geodesic"])
-def test_bad_tables(estimator, name):
-    table, message = TABLES[name]
+def test_bad_tables(estimator, name, X):
+    table, message = TABLES[name][0](X), TABLES[name][1]
     for method in (estimator.fit, estimator.partial_fit) if name != "no rows" else (estimator.fit,):
         with pytest.raises((ValueError, TypeError), match=re.escape(message)):
             method(table)
 
 
 @pytest.mark.parametrize("name", [name for name in TABLES if name not in ("two columns", "four columns", "transposed")])
-def test_bad_tables_for_the_baseline(name):
-    table, message = TABLES[name]
+def test_bad_tables_for_the_baseline(name, X):
+    table, message = TABLES[name][0](X), TABLES[name][1]
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         tmsm.NaiveMLE(MODEL).fit(table)
 
 
-def test_rows_outside():
-    rows = changed(5, [0.6, 0.8, 0.0])
-    rows[9] = [0.8, 0.6, 0.0]
+def test_rows_outside(X):
+    mixed = changed(X, 5, [0.6, 0.8, 0.0])
+    mixed[9] = [0.8, 0.6, 0.0]
     message = "X has 2 of 100 rows outside the region (worst: row 9, 0.927 beyond the border)."
     with pytest.raises(ValueError, match=re.escape(message)):
-        score_matching().fit(rows)
-    fit = score_matching(outside="drop").fit(rows)
+        score_matching().fit(mixed)
+    fit = score_matching(outside="drop").fit(mixed)
     assert fit.n_outside_ == 2
     assert fit.n_samples_ == 98
-    kept = np.delete(rows, [5, 9], axis=0)
+    kept = np.delete(mixed, [5, 9], axis=0)
     np.testing.assert_allclose(fit.natural_params_, score_matching().fit(kept).natural_params_, rtol=1e-12)
     assert "2 rows outside the region were dropped" in fit.summary()
 
 
-def test_all_rows_outside_or_on_the_border():
+def test_all_rows_outside_or_on_the_border(X):
     for outside in ("raise", "drop"):
         with pytest.raises(ValueError, match=r"100 of 100 rows outside the region .*None is left to fit"):
             score_matching(outside=outside).fit(-X)
@@ -98,14 +115,14 @@ def test_all_rows_outside_or_on_the_border():
 
 
 @pytest.mark.parametrize("weight", ["geodesic", "normal", "saturating"])
-def test_too_few_or_identical_rows(weight):
+def test_too_few_or_identical_rows(weight, X):
     with pytest.raises(EstimationError, match="2 rows cannot determine 3 parameters"):
         score_matching(weight=weight).fit(X[:2])
     with pytest.raises(EstimationError, match="All 20 rows are identical"):
         score_matching(weight=weight).fit(np.tile(X[0], (20, 1)))
 
 
-def test_too_few_or_identical_rows_for_the_baseline():
+def test_too_few_or_identical_rows_for_the_baseline(X):
     with pytest.raises(EstimationError, match="2 rows cannot determine 3 parameters"):
         tmsm.NaiveMLE(MODEL).fit(X[:2])
     with pytest.raises(EstimationError, match="All rows are identical"):
@@ -146,12 +163,12 @@ def test_rows_that_do_not_determine_the_parameters():
     ],
 )
 @pytest.mark.parametrize("estimator", [score_matching(), tmsm.NaiveMLE(MODEL)], ids=["score matching", "naive"])
-def test_bad_sample_weight(estimator, value, message):
+def test_bad_sample_weight(estimator, value, message, X):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         estimator.fit(X, sample_weight=value)
 
 
-def test_missing_labels_of_groups():
+def test_missing_labels_of_groups(X):
     pandas = pytest.importorskip("pandas")
     missing = [
         ["a", None],
@@ -202,19 +219,19 @@ def test_missing_labels_of_groups():
         ({"log_exposure": lambda X: (np.log(0 * X[:, 0] + 0.5), X * np.nan)}, "log_exposure must be finite"),
     ],
 )
-def test_bad_options(options, message):
+def test_bad_options(options, message, X):
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         score_matching(**options).fit(X)
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_bad_tables_for_the_likelihood(name):
-    table, message = TABLES[name]
+def test_bad_tables_for_the_likelihood(name, X):
+    table, message = TABLES[name][0](X), TABLES[name][1]
     with pytest.raises((ValueError, TypeError), match=re.escape(message)):
         tmsm.TruncatedMLE(MODEL, REGION).fit(table)
 
 
-def test_the_likelihood_needs_rows_inside():
+def test_the_likelihood_needs_rows_inside(X):
     with pytest.raises(ValueError, match="100 of 100 rows outside the region"):
         tmsm.TruncatedMLE(MODEL, REGION).fit(-X)
     with pytest.raises(ValueError, match="100 of 100 rows outside the region"):
@@ -229,7 +246,7 @@ def test_the_likelihood_needs_rows_inside():
         fit.n_nodes_  # noqa: B018
 
 
-def test_a_refined_fit_cannot_be_streamed():
+def test_a_refined_fit_cannot_be_streamed(X):
     with pytest.raises(ValueError, match="does not work with partial_fit"):
         score_matching(refine="mle").partial_fit(X)
 
@@ -246,7 +263,7 @@ def test_kent_lives_on_the_ordinary_sphere(manifold):
             estimator.fit(rows)
 
 
-def test_model_and_region_must_go_together():
+def test_model_and_region_must_go_together(X):
     with pytest.raises(TypeError, match=r"model must be a model such as VonMisesFisher.*Call the class to make one"):
         tmsm.ScoreMatching(tmsm.VonMisesFisher, REGION).fit(X)
     with pytest.raises(TypeError, match="region must be a region such as Cap"):
@@ -291,8 +308,8 @@ CONSTRUCTIONS = [
     ),
     (lambda: REGION & tmsm.Ball([0.0], 1.0), "Regions must lie on one manifold"),
     (lambda: REGION | 3, "Regions combine with regions; got int"),
-    (lambda: REGION.border_distance(X, "euclidean"), "metric='euclidean' is not an option"),
-    (lambda: REGION.border_distance(X, "projected", 7), "axis must be below 3"),
+    (lambda: REGION.border_distance(good_rows(), "euclidean"), "metric='euclidean' is not an option"),
+    (lambda: REGION.border_distance(good_rows(), "projected", 7), "axis must be below 3"),
     (lambda: tmsm.Ball([0.0], 1.0).border_distance([[0.1]], "projected", 0), "not defined for Ball"),
     (lambda: REGION.contains([[1.0, 1.0, 0.0]]), "off the sphere"),
     (lambda: tmsm.Projected(axis=-1), "axis must be at least 0"),
@@ -341,14 +358,20 @@ CONSTRUCTIONS = [
         lambda: tmsm.Watson(3.0).sample(5, axis=[0, 0, 1.0], concentration=2.0),
         "concentration is known to this model as 3; got 2",
     ),
-    (lambda: MODEL.logpdf(X, mean_direction=[0, 1.0], concentration=1.0), "The parameters are not for 3 coordinates"),
-    (lambda: MODEL.logpdf(2 * X, mean_direction=[0, 0, 1.0], concentration=1.0), "100 of 100 rows off the sphere"),
     (
-        lambda: MODEL.logpdf(X, "R", mean_direction=[0, 0, 1.0], concentration=1.0),
+        lambda: MODEL.logpdf(good_rows(), mean_direction=[0, 1.0], concentration=1.0),
+        "The parameters are not for 3 coordinates",
+    ),
+    (
+        lambda: MODEL.logpdf(2 * good_rows(), mean_direction=[0, 0, 1.0], concentration=1.0),
+        "100 of 100 rows off the sphere",
+    ),
+    (
+        lambda: MODEL.logpdf(good_rows(), "R", mean_direction=[0, 0, 1.0], concentration=1.0),
         "region must be a region such as Cap",
     ),
     (
-        lambda: MODEL.logpdf(X, tmsm.Ball([0.0], 1.0), mean_direction=[0, 0, 1.0], concentration=1.0),
+        lambda: MODEL.logpdf(good_rows(), tmsm.Ball([0.0], 1.0), mean_direction=[0, 0, 1.0], concentration=1.0),
         "VonMisesFisher lives on a sphere",
     ),
     (lambda: tmsm.MultivariateNormal([[1.0, 2.0], [2.0, 1.0]]), "covariance must be positive definite"),
@@ -405,7 +428,7 @@ def test_bad_arguments(construct, message):
         construct()
 
 
-def test_before_a_fit():
+def test_before_a_fit(X):
     for name in (
         "objective_",
         "weight_",
@@ -428,7 +451,7 @@ def test_before_a_fit():
         score_matching().score(X)
 
 
-def test_after_a_fit():
+def test_after_a_fit(X):
     fit = score_matching().fit(X)
     for level in (0.0, 1.0, 95, -0.5):
         with pytest.raises(ValueError, match="level must be between 0 and 1"):
@@ -458,7 +481,7 @@ def test_directions_that_the_data_do_not_tell_apart():
     assert "Two directions" in fit.summary()
 
 
-def test_failed_fit_leaves_no_stale_estimate():
+def test_failed_fit_leaves_no_stale_estimate(X):
     fit = score_matching().fit(X)
     with pytest.raises(ValueError, match="off the sphere"):
         fit.fit(2 * X)
@@ -466,7 +489,7 @@ def test_failed_fit_leaves_no_stale_estimate():
         _ = fit.params_
 
 
-def test_weakly_determined_directions_are_flagged():
+def test_weakly_determined_directions_are_flagged(X):
     rows = MODEL.sample(200, REGION, random_state=3, mean_direction=[0.0, -1.0, 0.0], concentration=0.05)
     fit = score_matching().fit(rows)
     assert not fit.determined_
@@ -487,7 +510,7 @@ def test_weakly_determined_directions_are_flagged():
         tmsm.NaiveMLE(tmsm.VonMisesFisher(4.0)).fit(np.vstack([X, -X]))
 
 
-def test_results_cannot_be_changed_by_accident():
+def test_results_cannot_be_changed_by_accident(X):
     fit = score_matching().fit(X)
     with pytest.raises(ValueError, match="read-only"):
         fit.params_.mean_direction[0] = 3.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tmsm
-from benchmarks import speed
+from scenarios import cap
 from tmsm import weights
 from tmsm.data.rows import Rows
 from tmsm.matching.moments import accumulate
@@ -12,17 +12,19 @@ from tmsm.matching.one_weight import OneWeight
 
 REGION = tmsm.Cap([-1.0, 0.0, 0.0], 1.4)
 MODEL = tmsm.VonMisesFisher()
-X = MODEL.sample(30_011, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
-
-
 SPEC = OneWeight(MODEL.on(REGION.manifold), weights.Saturating(0.3))
+
+
+@pytest.fixture(scope="module")
+def X():
+    return MODEL.sample(30_011, REGION, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
 
 
 def moments_of(rows):
     return accumulate(SPEC, Rows.of(rows, REGION), reference=np.array([0.0, -5.0, 0.1]))
 
 
-def test_moments_of_parts_add_to_those_of_the_whole():
+def test_moments_of_parts_add_to_those_of_the_whole(X):
     whole = moments_of(X)
     parts = moments_of(X[:1]) + moments_of(X[1:12_345]) + moments_of(X[12_345:])
     assert parts.n == whole.n
@@ -40,7 +42,7 @@ def test_moments_of_parts_add_to_those_of_the_whole():
         whole + other
 
 
-def test_moments_of_two_fits_with_one_weight_add():
+def test_moments_of_two_fits_with_one_weight_add(X):
     fits = [tmsm.ScoreMatching(MODEL, REGION, weights.Saturating(0.3)).fit(part) for part in (X[:1000], X[1000:])]
     total = fits[0].moments_ + fits[1].moments_
     whole = tmsm.ScoreMatching(MODEL, REGION, weights.Saturating(0.3)).fit(X)
@@ -48,7 +50,7 @@ def test_moments_of_two_fits_with_one_weight_add():
 
 
 @pytest.mark.parametrize("weight", ["geodesic", "saturating", "normal"])
-def test_partial_fit_equals_fit(weight):
+def test_partial_fit_equals_fit(weight, X):
     fixed = tmsm.ScoreMatching(MODEL, REGION, weight).fit(X[:3000]).weight_
     whole = tmsm.ScoreMatching(MODEL, REGION, fixed).fit(X)
     stream = tmsm.ScoreMatching(MODEL, REGION, weight)
@@ -61,7 +63,7 @@ def test_partial_fit_equals_fit(weight):
     np.testing.assert_allclose(stream.objective_, whole.objective_, rtol=1e-10)
 
 
-def test_partial_fit_with_weights_exposure_and_known_concentration():
+def test_partial_fit_with_weights_exposure_and_known_concentration(X):
     rng = np.random.default_rng(1)
     w = rng.uniform(0, 2, len(X))
     a = np.array([0.0, 0.0, 1.0])
@@ -79,7 +81,7 @@ def test_partial_fit_with_weights_exposure_and_known_concentration():
     assert np.linalg.matrix_rank(whole.covariance_, tol=1e-12) == 2
 
 
-def test_partial_fit_waits_for_enough_rows():
+def test_partial_fit_waits_for_enough_rows(X):
     stream = tmsm.ScoreMatching(MODEL, REGION).partial_fit(X[:2])
     with pytest.raises(ValueError, match="2 rows cannot determine 3 parameters"):
         _ = stream.params_
@@ -87,7 +89,7 @@ def test_partial_fit_waits_for_enough_rows():
     assert stream.n_samples_ == 50
 
 
-def test_fit_forgets_the_stream():
+def test_fit_forgets_the_stream(X):
     stream = tmsm.ScoreMatching(MODEL, REGION, "geodesic").partial_fit(X[:1000])
     stream.fit(X[1000:2000])
     assert stream.n_samples_ == 1000
@@ -95,14 +97,14 @@ def test_fit_forgets_the_stream():
     assert stream.n_samples_ == 500
 
 
-def test_changed_estimator_does_not_continue_the_stream():
+def test_changed_estimator_does_not_continue_the_stream(X):
     stream = tmsm.ScoreMatching(MODEL, REGION, "geodesic").partial_fit(X[:1000])
     stream.set_params(weight="normal")
     with pytest.raises(ValueError, match="has changed since the first partial_fit"):
         stream.partial_fit(X[1000:2000])
 
 
-def test_bad_block_leaves_the_stream_as_it_was():
+def test_bad_block_leaves_the_stream_as_it_was(X):
     stream = tmsm.ScoreMatching(MODEL, REGION, "geodesic").partial_fit(X[:1000])
     before = stream.natural_params_
     with pytest.raises(ValueError, match="NaN"):
@@ -125,7 +127,7 @@ def test_too_many_statistics_for_one_pass_errors():
     assert tmsm.ScoreMatching(tmsm.MultivariateNormal(4 * np.eye(d)), box).fit(Y).std_errors_.mean.shape == (d,)
 
 
-def test_blocks_without_a_row_inside_add_nothing():
+def test_blocks_without_a_row_inside_add_nothing(X):
     stream = tmsm.ScoreMatching(MODEL, REGION, "geodesic", outside="drop")
     stream.partial_fit(-X[:7])
     with pytest.raises(ValueError, match="7 of 7 rows outside the region"):
@@ -202,7 +204,7 @@ def test_columns_in_different_units():
 
 
 @pytest.mark.parametrize("weight", ["saturating", "normal", "projected"])
-def test_rows_without_weight_do_not_count(weight):
+def test_rows_without_weight_do_not_count(weight, X):
     w = (np.arange(len(X)) % 3 == 0).astype(float)
     fit = tmsm.ScoreMatching(MODEL, REGION, weight).fit(X, sample_weight=w)
     kept = tmsm.ScoreMatching(MODEL, REGION, weight).fit(X[w > 0])
@@ -211,7 +213,7 @@ def test_rows_without_weight_do_not_count(weight):
     np.testing.assert_allclose(fit.covariance_, kept.covariance_, rtol=1e-9, atol=1e-15)
 
 
-def test_a_few_rows_inside_a_large_table_are_found():
+def test_a_few_rows_inside_a_large_table_are_found(X):
     rows = np.tile([1.0, 0.0, 0.0], (200_001, 1))
     rows[1:200_001:500] = X[:400]  # never in step with an even sample
     fit = tmsm.ScoreMatching(MODEL, REGION, "saturating", outside="drop").fit(rows)
@@ -219,14 +221,14 @@ def test_a_few_rows_inside_a_large_table_are_found():
     assert fit.n_outside_ == len(rows) - 400
 
 
-def test_empty_blocks_and_tables():
+def test_empty_blocks_and_tables(X):
     stream = tmsm.ScoreMatching(MODEL, REGION).partial_fit(X[:0]).partial_fit(X[:100]).partial_fit(X[:0])
     assert stream.n_samples_ == 100
     assert REGION.contains(X[:0]).shape == (0,)
     assert tmsm.lonlat_to_xyz([], []).shape == (0, 3)
 
 
-def test_layout_and_type_of_the_table_do_not_matter():
+def test_layout_and_type_of_the_table_do_not_matter(X):
     fit = tmsm.ScoreMatching(MODEL, REGION).fit(X)
     for table in (np.asfortranarray(X), X[::1].tolist(), X.astype(">f8")):
         np.testing.assert_array_equal(tmsm.ScoreMatching(MODEL, REGION).fit(table).natural_params_, fit.natural_params_)
@@ -235,5 +237,5 @@ def test_layout_and_type_of_the_table_do_not_matter():
 
 
 def test_memory_does_not_grow_with_the_table():
-    rows = speed.sample(1_000_000)
-    assert speed.peak_memory(rows) < 1.5 * speed.peak_memory(rows[:100_000]) < 100e6
+    rows = cap.sample(1_000_000)
+    assert cap.peak_memory(rows) < 1.5 * cap.peak_memory(rows[:100_000]) < 100e6

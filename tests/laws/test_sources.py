@@ -6,32 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tmsm
-from tests.contract.test_own_kinds import own
-from tmsm.data.groups import Groups
+from tests.registry import SOURCE_WEIGHT, SOURCES, source_rows
 from tmsm.data.rows import Rows
-from tmsm.data.sources import ArraySource
-
-N = 257
-
-
-def table(n=N):
-    return tmsm.Sphere(2).uniform(n, 3)
 
 
 def mapped(tmp_path):
     path = tmp_path / "rows.npy"
-    np.save(path, table())
+    np.save(path, source_rows())
     return np.load(path, mmap_mode="r")
 
 
-WEIGHT = np.random.default_rng(0).uniform(0.0, 2.0, N)
-SOURCES = {
-    "array": lambda: ArraySource(table()),
-    "float32": lambda: ArraySource(table().astype(np.float32)),
-    "weights and groups": lambda: ArraySource(table(), WEIGHT, Groups.of(np.arange(N) // 4, N)),
-    "rows backwards": lambda: ArraySource(table()[::-1]),
-    "parts": lambda: own().Parts(table()[:1], table()[1:100], table()[100:]),
-}
 EVERY_SOURCE = pytest.mark.parametrize("name", SOURCES)
 
 
@@ -61,7 +45,7 @@ def test_a_sample_is_spread_evenly(name, n):
     assert len(sample.X) <= n
     np.testing.assert_array_equal(sample.X, source.table()[0][:: source.stride(n)])
     if source.weighted:
-        np.testing.assert_array_equal(sample.weight, WEIGHT[:: source.stride(n)])
+        np.testing.assert_array_equal(sample.weight, SOURCE_WEIGHT[:: source.stride(n)])
 
 
 @EVERY_SOURCE
@@ -90,5 +74,5 @@ def test_facts_agree_with_the_table(name):
 
 def test_a_memory_map_is_read_block_by_block(tmp_path):
     rows = Rows.of(mapped(tmp_path), tmsm.Everywhere(tmsm.Sphere(2)))
-    np.testing.assert_array_equal(np.concatenate(list(rows.map(lambda block: block.X))), table())
+    np.testing.assert_array_equal(np.concatenate(list(rows.map(lambda block: block.X))), source_rows())
     assert isinstance(rows.source.X, np.memmap)

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import tmsm
-from benchmarks import paper as benchmark
-from benchmarks.paper import INDEPENDENT
+from scenarios.paper import INDEPENDENT, simulate, tolerance
 from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper import accuracy, bound, errata, illustration, origins, page, storms, verdicts
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE
@@ -23,14 +22,14 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def simulated():
-    return benchmark.simulate()
+    return simulate()
 
 
 @pytest.mark.parametrize("key", INDEPENDENT, ids=lambda key: f"{key[0].name}-{key[1]}-{key[2]}")
 def test_mean_errors_agree_with_an_independent_simulation(simulated, key):
     for method, value in INDEPENDENT[key].items():
         result = simulated[key]
-        assert abs(result.mean(method)[0] - value) < benchmark.tolerance(result, method, value), method
+        assert abs(result.mean(method)[0] - value) < tolerance(result, method, value), method
 
 
 @pytest.mark.parametrize("key", INDEPENDENT, ids=lambda key: f"{key[0].name}-{key[1]}-{key[2]}")
@@ -226,8 +225,8 @@ BAD_CALLS = {
     ("reproduce", "everything"): "'everything' is not one of",
     ("reproduce", "storms", "--data", "absent"): "'absent' does not exist",
     ("reproduce", "storms", "--data", "empty"): "The folder 'empty' holds no Storm Events files",
-    ("reproduce", "accuracy", "--trials", "1"): "--trials",
-    ("reproduce", "illustration", "--out", "file"): "file",
+    ("reproduce", "accuracy", "--trials", "1"): "'--trials': '1' must be a whole number of at least 2",
+    ("reproduce", "illustration", "--out", "file"): "'--out': dir 'file' is a file",
     ("nonsense",): "No such command 'nonsense'",
 }
 

@@ -7,13 +7,12 @@ from scipy.spatial.transform import Rotation
 from scipy.special import expit
 
 import tmsm
-from benchmarks import families
+from scenarios import ovals
+from scenarios.hemisphere import REGION
 from tests.registry import unit
 from tmsm.foundation.errors import EstimationError
 from tmsm.models.harmonic import rotation
 from tmsm.models.orbits import RotationOrbit
-
-REGION = families.REGION
 
 
 def kent_theta(vector, kappa, alpha):
@@ -56,7 +55,7 @@ SHAPES = {
 def test_the_minimum_is_the_global_one(name, n):
     model, shape, n_shape = SHAPES[name]
     for seed in range(2):
-        fit = tmsm.ScoreMatching(model, REGION, "geodesic").fit(families.draw(seed, n))
+        fit = tmsm.ScoreMatching(model, REGION, "geodesic").fit(ovals.draw(seed, n))
         best = by_brute_force(fit.moments_.A, fit.moments_.b, shape, n_shape)
         assert fit.objective_ <= best + 1e-6 * abs(best)
 
@@ -65,7 +64,9 @@ def assert_is_a_frame(params):
     frame = np.column_stack([params.mean_direction, params.major_axis, params.minor_axis])
     np.testing.assert_allclose(frame.T @ frame, np.eye(3), atol=1e-12)
     assert np.linalg.det(frame) == pytest.approx(1.0)
-    assert np.all(params.ovalness >= 0.0) or np.size(params.ovalness) == 2
+    # One ovalness is not negative; of two the major axis has the larger one.
+    assert np.size(params.ovalness) in (1, 2)
+    assert params.ovalness >= 0.0 if np.size(params.ovalness) == 1 else params.ovalness[0] >= params.ovalness[1]
     assert params.major_axis[np.argmax(np.abs(params.major_axis))] > 0.0
 
 
@@ -73,7 +74,7 @@ def assert_is_a_frame(params):
 @pytest.mark.parametrize("estimator", ["score", "truncated", "naive"])
 def test_axes_are_orthonormal_right_handed_and_major_before_minor(model, estimator):
     for seed in range(3):
-        X = families.draw(seed, 400)
+        X = ovals.draw(seed, 400)
         fit = {
             "score": tmsm.ScoreMatching(model, REGION),
             "truncated": tmsm.TruncatedMLE(model, REGION),
@@ -163,7 +164,7 @@ def test_two_modes_are_found_only_when_they_may_be():
     assert kept.params_.ovalness == pytest.approx(0.5 * kept.params_.concentration, rel=1e-6)
     assert "at the limit where a second one begins" in kept.status_
     assert "at the limit" in tmsm.TruncatedMLE(tmsm.Kent(), tmsm.Hemisphere([0, 0, 1.0]), outside="drop").fit(X).status_
-    unimodal = tmsm.ScoreMatching(two, REGION).fit(families.draw(0))
+    unimodal = tmsm.ScoreMatching(two, REGION).fit(ovals.draw(0))
     assert "one mode" in unimodal.status_
 
 
@@ -171,8 +172,9 @@ def test_axial_data_given_to_a_unimodal_family():
     X = tmsm.Watson().sample(3000, random_state=0, axis=[0, 0, 1.0], concentration=10.0)
     whole = tmsm.Everywhere(tmsm.Sphere(2))
     kent = tmsm.ScoreMatching(tmsm.Kent(), whole).fit(X)
-    assert "at the limit" in kent.status_ or "hardly determine" in kent.status_
-    assert "Bingham()" in kent.status_ or "hardly determine" in kent.status_
+    assert "at the limit where a second one begins" in kent.status_
+    assert "If the data are bimodal or axial, use unimodal=False, FisherBingham() or Bingham()" in kent.status_
+    assert "do not look like Kent" in kent.status_
     mises = tmsm.ScoreMatching(tmsm.VonMisesFisher(), whole).fit(X)
     assert mises.params_.concentration < 1.0  # two opposite clusters have hardly a mean direction
     assert "do not look like VonMisesFisher" in mises.status_
@@ -187,7 +189,7 @@ def test_axial_data_given_to_a_unimodal_family():
         in tmsm.ScoreMatching(tmsm.VonMisesFisher(), region).fit(np.vstack(pair)).status_
     )
     kept = tmsm.ScoreMatching(tmsm.Kent(), region).fit(np.vstack(pair))
-    assert "at the limit" in kept.status_ or "do not look like Kent" in kept.status_
+    assert "at the limit where a second one begins" in kept.status_
 
 
 def test_rows_on_one_great_circle():
@@ -259,14 +261,10 @@ def test_naive_likelihood_at_extreme_concentrations():
     ):
         fit = tmsm.NaiveMLE(model).fit(model.sample(1000, random_state=3, **params))
         assert fit.params_.concentration == pytest.approx(params["concentration"], rel=0.2)
-    failed = 0
     for seed in range(10):
         X = tmsm.VonMisesFisher().sample(400, random_state=seed, mean_direction=[0, 0, 1.0], concentration=100.0)
-        try:
-            tmsm.NaiveMLE(tmsm.FisherBingham()).fit(X)
-        except EstimationError:
-            failed += 1
-    assert failed <= 2
+        wider = tmsm.NaiveMLE(tmsm.FisherBingham()).fit(X)
+        assert wider.score(X) >= tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(X).score(X) - 1e-9
 
 
 def test_the_status_says_where_the_bound_is_felt_by_every_estimator():

@@ -61,24 +61,28 @@ def test_nodes_are_built_once_and_shared_by_equal_regions():
     start = time.perf_counter()
     nodes = build_nodes(first, grid)
     building = time.perf_counter() - start
-    start = time.perf_counter()
-    again = build_nodes(second, grid)
-    assert again is nodes
-    assert time.perf_counter() - start < 0.2 * building
+    finding = []
+    for _ in range(5):
+        start = time.perf_counter()
+        assert build_nodes(second, grid) is nodes
+        finding.append(time.perf_counter() - start)
+    assert min(finding) < 0.2 * building
 
 
 @pytest.mark.parametrize("kappa", [1e-3, 6.0, 1e3, 1e6, 1e8])
 def test_half_the_mass_lies_on_each_side_of_the_mean(kappa):
     mu = unit(1, 2, 0.5)
     across = unit(2, -1, 0)
-    for region in (tmsm.Hemisphere(across), tmsm.Hemisphere(across) & tmsm.Cap(mu, 3.1)):
+
+    def log_cap(radius):
+        """Logarithm of P(μ·x > c) = (e^κ − e^{κc}) / (e^κ − e^{−κ}), c = cos radius."""
+        return np.log(-np.expm1(kappa * (np.cos(radius) - 1))) - np.log(-np.expm1(-2 * kappa))
+
+    for region, whole in ((tmsm.Hemisphere(across), 0.0), (tmsm.Hemisphere(across) & tmsm.Cap(mu, 3.1), log_cap(3.1))):
         mass = VMF.log_mass(region, mean_direction=mu, concentration=kappa)
-        assert mass.value == pytest.approx(-np.log(2), abs=max(3 * mass.error, 1e-7)) or kappa < 1
-    cap = tmsm.Cap(mu, 0.7)
-    # P(μ·x > c) = (e^κ − e^{κc}) / (e^κ − e^{−κ})
-    exact = np.log(-np.expm1(kappa * (np.cos(0.7) - 1))) - np.log(-np.expm1(-2 * kappa))
-    mass = VMF.log_mass(cap, mean_direction=mu, concentration=kappa)
-    assert mass.value == pytest.approx(exact, abs=1e-9)
+        assert mass.value == pytest.approx(whole - np.log(2), abs=max(3 * mass.error, 1e-12))
+    mass = VMF.log_mass(tmsm.Cap(mu, 0.7), mean_direction=mu, concentration=kappa)
+    assert mass.value == pytest.approx(log_cap(0.7), abs=1e-9)
     # The mean far outside: all the mass is in the tail next to the border.
     if kappa < 1e4:
         c = np.cos(1.2)
@@ -97,7 +101,7 @@ def test_masses_agree_with_draws(name):
     share = region.contains(model.sample(n, random_state=2, **params)).mean()
     mass = model.log_mass(region, **params)
     assert abs(np.exp(mass.value) - share) < 4.5 * np.sqrt(share * (1 - share) / n) + 3 * mass.error
-    assert mass.error < 1e-3 or name == "equator points"
+    assert mass.error < (2e-3 if name == "equator points" else 1e-3)
 
 
 SIGMA = np.array([[1.0, 0.2], [0.2, 0.6]])

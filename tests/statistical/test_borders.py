@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tmsm
-from benchmarks.united_states import REPEATS, SETTINGS, estimates
+from scenarios.united_states import REPEATS, SETTINGS, estimates
 
 
 @pytest.mark.parametrize("resolution", ["50m", "110m"])

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 import tmsm
-from benchmarks import families, hemisphere
+from scenarios import hemisphere, ovals
 from tests.registry import unit
-
-REGION = families.REGION
 
 
 def test_kent_with_everything_known_or_nothing():
-    known = families.simulate(tmsm.Kent(10.0, 3.0), 150)
-    free = families.simulate(tmsm.Kent(), 150)
+    known = ovals.simulate(tmsm.Kent(10.0, 3.0), 150)
+    free = ovals.simulate(tmsm.Kent(), 150)
     # ‖μ̂ − μ‖: 0.031 and 0.047; a root mean square over 150 seeds is known to 6 %.
     assert np.sqrt(np.mean(known["error"] ** 2)) == pytest.approx(0.031, abs=0.005)
     assert np.sqrt(np.mean(free["error"] ** 2)) == pytest.approx(0.047, abs=0.008)
@@ -22,8 +20,8 @@ def test_kent_with_everything_known_or_nothing():
         assert values.std() < 0.1 * truth + 0.3
     # Four standard errors of a share at 95 %, five quantities.
     assert (np.abs(free["standardised"]) < 1.96).mean(axis=0).min() > 0.95 - 4 * np.sqrt(0.95 * 0.05 / 150)
-    naive = tmsm.NaiveMLE(tmsm.Kent()).fit(families.draw(0))
-    assert np.linalg.norm(naive.params_.mean_direction - families.MU) > 0.15  # the control
+    naive = tmsm.NaiveMLE(tmsm.Kent()).fit(ovals.draw(0))
+    assert np.linalg.norm(naive.params_.mean_direction - ovals.MU) > 0.15  # the control
 
 
 def test_truncated_likelihood_is_the_maximum_and_its_errors_are_right():
@@ -33,7 +31,7 @@ def test_truncated_likelihood_is_the_maximum_and_its_errors_are_right():
     truth = 6.0 * hemisphere.MU
     z, kappas, errors = [], [], []
     for seed in range(200):
-        X = model.sample(3000, hemisphere.REGION, random_state=seed, mean_direction=hemisphere.MU, concentration=6.0)
+        X = model.sample(3000, hemisphere.REGION, random_state=seed, **hemisphere.TRUTH)
         fit.fit(X)
         if seed < 20:
             np.testing.assert_allclose(fit.natural_params_, yardstick.fit(X.mean(0), truth), rtol=1e-7, atol=1e-7)
@@ -118,7 +116,7 @@ def test_one_step_is_as_accurate_as_the_likelihood():
     )
     kappas = []
     for seed in range(200):
-        X = model.sample(1000, region, random_state=seed, mean_direction=hemisphere.MU, concentration=6.0)
+        X = model.sample(1000, region, random_state=seed, **hemisphere.TRUTH)
         kappas.append([fit.fit(X).params_.concentration for fit in (exact, refined, plain)])
     error = np.sqrt(np.mean((np.array(kappas) - 6.0) ** 2, axis=0))
     assert 0.95 < error[1] / error[0] < 1.05

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import tmsm
-from benchmarks import families
+from scenarios import ovals
+from scenarios.hemisphere import REGION
+from scenarios.hemisphere import TRUTH as MISES
 
-REGION = families.REGION
-MISES = {"mean_direction": [0, -1.0, 0], "concentration": 6.0}
 UNIT = {"mean": [0.3, 0.0], "covariance": np.eye(2)}
 
 
@@ -31,7 +31,7 @@ def is_uniform(p_values):
     [
         (tmsm.VonMisesFisher(), MISES, REGION),
         (tmsm.VonMisesFisher(6.0), MISES, REGION),
-        (tmsm.Kent(), families.TRUTH, REGION),
+        (tmsm.Kent(), ovals.TRUTH, REGION),
         (tmsm.Watson(), {"axis": [0, -1.0, 0], "concentration": 4.0}, REGION),
         (tmsm.MultivariateNormal(), UNIT, tmsm.Box([-1.5, -1.5], [2.0, 2.0])),
         (tmsm.VonMisesFisher(), MISES, tmsm.LonLatBox(-150, -40, -40, 40)),
@@ -69,7 +69,7 @@ def test_stein_test_is_uniform_under_the_model(region):
 
 
 WRONG = {
-    "another shape": (tmsm.Kent(), {**families.TRUTH, "ovalness": 4.0}, REGION, REGION),
+    "another shape": (tmsm.Kent(), {**ovals.TRUTH, "ovalness": 4.0}, REGION, REGION),
     "another border": (tmsm.VonMisesFisher(), MISES, tmsm.Cap([-1.0, 0, 0], np.pi / 2 - 0.15), REGION),
 }
 
@@ -116,7 +116,7 @@ def test_signs_that_ignore_the_estimated_parameters_would_not_do():
 
 
 def test_status_speaks_up():
-    truth = {**families.TRUTH, "ovalness": 4.9}
+    truth = {**ovals.TRUTH, "ovalness": 4.9}
     X = tmsm.Kent().sample(3000, REGION, random_state=0, **truth)
     assert "do not look like VonMisesFisher" in tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X).status_
     assert "do not look like VonMisesFisher" in tmsm.TruncatedMLE(tmsm.VonMisesFisher(), REGION).fit(X).status_
@@ -146,7 +146,7 @@ def test_weights_of_rows_count():
     [
         (lambda fit, X: tmsm.stein_test(fit, X[:50]), "the rows of the fit are needed"),
         (lambda fit, X: tmsm.stein_test("fit", X), "must be a fitted estimator"),
-        (lambda fit, X: tmsm.stein_test(fit, X, bandwidth=-1.0), "bandwidth"),
+        (lambda fit, X: tmsm.stein_test(fit, X, bandwidth=-1.0), "bandwidth must be finite and greater than 0; got -1"),
         (lambda fit, X: tmsm.stein_test(fit.fit(X, sample_weight=np.ones(len(X))), X), "rows that count alike"),
     ],
 )

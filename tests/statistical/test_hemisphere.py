@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.hemisphere import KAPPA, simulate
+from scenarios.hemisphere import KAPPA, simulate
 
 
 @pytest.fixture(scope="module")

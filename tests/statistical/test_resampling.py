@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import tmsm
-from benchmarks import families
+from scenarios import ovals
+from scenarios.hemisphere import REGION
+from scenarios.hemisphere import TRUTH as MISES
 
-REGION = families.REGION
-MISES = {"mean_direction": [0, -1.0, 0], "concentration": 6.0}
 RESAMPLES = 400
 # Standard error of a standard deviation from so many resamples, and what second order adds at n = 1,000.
 TOLERANCE = 4 / np.sqrt(2 * RESAMPLES) + 0.05
@@ -46,7 +46,7 @@ def test_bootstrap_agrees_with_the_formula(estimator):
 
 
 def test_bootstrap_of_kent_and_of_a_normal():
-    X = rows(tmsm.Kent(), families.TRUTH, n=3000)
+    X = rows(tmsm.Kent(), ovals.TRUTH, n=3000)
     fit = tmsm.ScoreMatching(tmsm.Kent(), REGION).fit(X)
     bootstrap = fit.bootstrap(X, 100, random_state=0, n_jobs=1)
     for name in fit.params_:
@@ -154,7 +154,7 @@ def test_comparison_finds_the_family():
     def table(X):
         return tmsm.compare([tmsm.ScoreMatching(model, REGION).fit(X) for model in models])
 
-    truth = {**families.TRUTH, "ovalness": 4.0}
+    truth = {**ovals.TRUTH, "ovalness": 4.0}
     found = table(rows(tmsm.Kent(), truth, n=3000))
     by_name = {row.name.split()[1].split("(")[0]: row for row in found}
     assert by_name["Kent"].difference < 2 * max(by_name["Kent"].std_error, 1e-3)
@@ -189,30 +189,33 @@ def test_optimism_is_what_new_rows_cost():
 @pytest.mark.parametrize(
     ("fits", "message"),
     [
-        (lambda X: [], "at least one"),
-        (lambda X: ["fit"], "fitted estimators"),
+        (lambda X: [], "compare needs at least one fit"),
+        (lambda X: ["fit"], "compare takes fitted estimators; got str"),
         (
             lambda X: [
                 tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X),
                 tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X[:90]),
             ],
-            "different rows",
+            "The fits are of different rows",
         ),
         (
             lambda X: [
                 tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X),
                 tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(X),
             ],
-            "different regions",
+            "The fits are of different regions",
         ),
-        (lambda X: [tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).partial_fit(X)], "partial_fit"),
+        (
+            lambda X: [tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).partial_fit(X)],
+            "one of these came from partial_fit",
+        ),
         (lambda X: tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X), r"compare\(\[one, other\]\)"),
         (
             lambda X: [
                 tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION, log_exposure=exposure).fit(X)
                 for exposure in (None, lambda Y: (Y[:, 2], np.broadcast_to([0.0, 0.0, 1.0], Y.shape)))
             ],
-            "different exposures",
+            "The fits have different exposures",
         ),
     ],
 )
@@ -255,11 +258,11 @@ def test_criterion_of_a_large_table_is_that_of_all_its_rows():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda fit, X: fit.bootstrap(X[:50], 10), "made from 100"),
-        (lambda fit, X: fit.bootstrap(X[::-1], 10), "not the rows"),
-        (lambda fit, X: fit.bootstrap(-X, 10), "outside the region"),
-        (lambda fit, X: fit.bootstrap(X, 10, sample_weight=np.ones(100)), "without sample_weight"),
-        (lambda fit, X: tmsm.stein_test(fit, -X), "outside the region"),
+        (lambda fit, X: fit.bootstrap(X[:50], 10), "X has 50 rows inside the region, and the fit was made from 100"),
+        (lambda fit, X: fit.bootstrap(X[::-1], 10), "These are not the rows that the fit was made from"),
+        (lambda fit, X: fit.bootstrap(-X, 10), "X has 100 of 100 rows outside the region"),
+        (lambda fit, X: fit.bootstrap(X, 10, sample_weight=np.ones(100)), "The fit was made without sample_weight"),
+        (lambda fit, X: tmsm.stein_test(fit, -X), "X has 100 of 100 rows outside the region"),
     ],
 )
 def test_the_rows_of_the_fit_are_wanted(call, message):

@@ -185,8 +185,8 @@ def test_kent_is_found_wherever_its_centre_is():
         found = solve(constraint, A, b).theta
         starts = [local.ovals_about(m)[:, 0] * 300.0 for m in tmsm.Sphere(2).uniform(5, rng)]
         best = minimise_over(constraint, objective, starts)
-        if best is not None:
-            assert objective(found)[0] <= best.minimum.value + 1e-6 * abs(best.minimum.value)
+        assert best is not None
+        assert objective(found)[0] <= best.minimum.value + 1e-6 * abs(best.minimum.value)
 
 
 @pytest.mark.parametrize("kappa", [1.0, 1e3, 1e6, 1e9])

@@ -1,7 +1,5 @@
 """The paper's benchmark against an independent simulation of it: 512 trials, mean errors."""
 
-import time
-
 import numpy as np
 
 from tmsm_experiments.cells import Store
@@ -30,10 +28,3 @@ def tolerance(result, method, value):
     """Three standard errors of the difference of two simulations, and the rounding of the printed value."""
     rounding = 0.5 * 10.0 ** (np.floor(np.log10(value)) - 2.0)
     return 3.0 * np.sqrt(2.0) * result.mean_error(method)[0] + rounding
-
-
-def whole_study_seconds(jobs=2):
-    """All experiments, sizes and methods, nothing kept."""
-    start = time.perf_counter()
-    accuracy.simulate(Store(None), TRIALS, jobs, 0)
-    return time.perf_counter() - start

@@ -1,15 +1,14 @@
 """The paper's hemisphere: von Mises–Fisher data cut at its own mean, and the exact likelihood as a yardstick."""
 
-import time
-
 import numpy as np
 
 import tmsm
 
 KAPPA = 6.0
-TRUTH = np.array([np.pi / 2, np.pi])
-MU = tmsm.colatlon_to_xyz(*TRUTH)
+ANGLES = (np.pi / 2, np.pi)  # colatitude and longitude of the mean
+MU = tmsm.colatlon_to_xyz(*ANGLES)
 REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
+TRUTH = {"mean_direction": MU, "concentration": KAPPA}
 
 
 class HemisphereLikelihood:
@@ -46,10 +45,11 @@ class HemisphereLikelihood:
 def angle_error(mean_direction):
     """The paper's RMSE: ‖(φ, θ) error‖ / 2."""
     colat, lon = tmsm.xyz_to_colatlon(mean_direction)
-    return float(np.hypot(colat - TRUTH[0], lon - TRUTH[1])) / 2
+    return float(np.hypot(colat - ANGLES[0], lon - ANGLES[1])) / 2
 
 
 def covers(interval, truth):
+    """Whether an interval holds the truth."""
     return interval[0] <= truth <= interval[1]
 
 
@@ -67,7 +67,7 @@ def simulate(n, n_seeds, seed=0, only=None):
     methods = {name: method for name, method in methods.items() if only is None or name in only}
     out = {name: {"angle": [], "kappa": [], "covered": []} for name in [*methods, *(["exact"] if only is None else [])]}
     for k in range(n_seeds):
-        X = model.sample(n, REGION, random_state=seed + k, mean_direction=MU, concentration=KAPPA)
+        X = model.sample(n, REGION, random_state=seed + k, **TRUTH)
         for name, method in methods.items():
             fit = method.fit(X)
             out[name]["angle"].append(angle_error(fit.params_.mean_direction))
@@ -81,22 +81,3 @@ def simulate(n, n_seeds, seed=0, only=None):
         out["exact"]["angle"].append(angle_error(theta / kappa))
         out["exact"]["kappa"].append(kappa)
     return {name: {key: np.array(values) for key, values in rows.items()} for name, rows in out.items()}
-
-
-def simulate_likelihood(n, n_seeds):
-    """κ̂ and ‖μ̂ − μ‖ of the exact likelihood, its time, and the RMSE of one step from score matching over its own."""
-    model = tmsm.VonMisesFisher()
-    exact = tmsm.TruncatedMLE(model, REGION)
-    refined = tmsm.ScoreMatching(model, REGION, "geodesic", refine="mle")
-    kappa, error, seconds, steps = [], [], [], []
-    for seed in range(n_seeds):
-        X = model.sample(n, REGION, random_state=seed, mean_direction=MU, concentration=KAPPA)
-        start = time.perf_counter()
-        exact.fit(X)
-        seconds.append(time.perf_counter() - start)
-        kappa.append(exact.params_.concentration)
-        error.append(np.linalg.norm(exact.params_.mean_direction - MU))
-        steps.append(refined.fit(X).params_.concentration)
-    kappa, steps = np.array(kappa), np.array(steps)
-    ratio = np.sqrt(np.mean((steps - KAPPA) ** 2) / np.mean((kappa - KAPPA) ** 2))
-    return {"kappa": kappa, "error": np.array(error), "seconds": float(np.median(seconds)), "refined": float(ratio)}
