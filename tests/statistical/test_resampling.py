@@ -75,7 +75,7 @@ def test_processes_give_what_one_gives(monkeypatch):
     X = rows(tmsm.VonMisesFisher(), MISES, n=200)
     fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X)
     one = fit.bootstrap(X, 30, random_state=3, n_jobs=1).params
-    monkeypatch.setattr(resampling, "PATIENCE", -1.0)  # nothing is quick enough to be done here
+    monkeypatch.setattr(resampling, "_WORTH", -1.0)  # nothing is quick enough to be done here
     monkeypatch.setattr(resampling, "_WARM_UP", 0.0)
     assert fit.bootstrap(X, 30, random_state=3, n_jobs=2).params == one
 

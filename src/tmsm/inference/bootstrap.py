@@ -13,7 +13,7 @@ from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError
-from tmsm.foundation.progress import PATIENCE, with_progress
+from tmsm.foundation.progress import with_progress
 from tmsm.inference.delta import check_level
 from tmsm.inference.fit import Fit
 from tmsm.matching.tabulated import ResampledRows, RowTable
@@ -25,6 +25,8 @@ __all__ = ["Bootstrap", "Refit", "resampled"]
 
 # So many seconds are watched before it is known how long all will take.
 _WARM_UP = 0.3
+# Starting processes takes some seconds: they pay where more than these are left.
+_WORTH = 6.0
 
 
 @dataclass(frozen=True)
@@ -169,8 +171,7 @@ def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) 
         yield refit(seed)
         done += 1
         spent = time.monotonic() - start
-        # Starting processes takes a second or so.
-        if n_jobs != 1 and spent > _WARM_UP and spent / done * (len(seeds) - done) > PATIENCE:
+        if n_jobs != 1 and spent > _WARM_UP and spent / done * (len(seeds) - done) > _WORTH:
             break
     if done < len(seeds):
         from joblib import Parallel, delayed
