@@ -27,6 +27,8 @@ __all__ = ["Bootstrap", "Refit", "resampled"]
 _WARM_UP = 0.3
 # Starting processes takes some seconds: they pay where more than these are left.
 _WORTH = 6.0
+# Seconds of work in one task of a process.
+_TASK = 0.5
 
 
 @dataclass(frozen=True)
@@ -176,5 +178,13 @@ def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) 
     if done < len(seeds):
         from joblib import Parallel, delayed
 
-        workers = Parallel(n_jobs=n_jobs or -1, return_as="generator", batch_size="auto")
-        yield from workers(delayed(refit)(seed) for seed in seeds[done:])
+        # What a task is handed is large: each has half a second of work.
+        size = max(1, int(_TASK * done / max(spent, 1e-9)))
+        tasks = [seeds[first : first + size] for first in range(done, len(seeds), size)]
+        workers = Parallel(n_jobs=n_jobs or -1, return_as="generator", batch_size=1)
+        for some in workers(delayed(_several)(refit, task) for task in tasks):
+            yield from some
+
+
+def _several(refit: Callable[[Any], Any], seeds: Sequence[int]) -> list[Any]:
+    return [refit(seed) for seed in seeds]
