@@ -9,18 +9,20 @@ Examples
 """
 
 from tmsm.datasets.download import fetch_hurdat2, fetch_storm_events
-from tmsm.datasets.embedded import load_atlantic_storms, load_border, load_land
+from tmsm.datasets.embedded import load_atlantic_storms, load_border, load_globular_clusters, load_land
 from tmsm.datasets.hurdat2 import read_hurdat2
 from tmsm.datasets.storm_events import StormEvents, read_storm_events
-from tmsm.datasets.tables import StormFixes
+from tmsm.datasets.tables import GlobularClusters, StormFixes
 
 __all__ = [
+    "GlobularClusters",
     "StormEvents",
     "StormFixes",
     "fetch_hurdat2",
     "fetch_storm_events",
     "load_atlantic_storms",
     "load_border",
+    "load_globular_clusters",
     "load_land",
     "read_hurdat2",
     "read_storm_events",

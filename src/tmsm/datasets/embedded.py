@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.datasets.tables import StormFixes
+from tmsm.datasets.tables import GlobularClusters, StormFixes
 from tmsm.foundation.validation import check_option
 from tmsm.regions import SphericalPolygon
 
-__all__ = ["load_atlantic_storms", "load_border", "load_land"]
+__all__ = ["load_atlantic_storms", "load_border", "load_globular_clusters", "load_land"]
 
 _RESOLUTIONS = ("110m", "50m")
 _BORDERS = ("usa",)
+_FOLDER = files("tmsm.datasets") / "data"
 
 
 def load_atlantic_storms() -> StormFixes:
@@ -40,6 +41,27 @@ def load_atlantic_storms() -> StormFixes:
         latitude=np.array(latitude, dtype=np.float64),
         storm=np.array(storm),
         time=np.array(time, dtype="datetime64[s]"),
+    )
+
+
+def load_globular_clusters() -> GlobularClusters:
+    """Positions of 150 globular clusters of the Milky Way, right ascension and declination in degrees (Harris 1996).
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> clusters = tmsm.datasets.load_globular_clusters()
+    >>> clusters
+    GlobularClusters(<150 rows: longitude, latitude, name>)
+    >>> int((clusters.declination > -20.0).sum())  # seen from an observatory in the north
+    48
+    """
+    rows = list(csv.reader(io.StringIO((_FOLDER / "globular_clusters.csv").read_text(encoding="utf-8"))))[1:]
+    name, longitude, latitude = zip(*rows, strict=True)
+    return GlobularClusters(
+        longitude=np.array(longitude, dtype=np.float64),
+        latitude=np.array(latitude, dtype=np.float64),
+        name=np.array(name),
     )
 
 
@@ -86,4 +108,4 @@ def _outline(name: str, resolution: str) -> Any:
 
 
 def _text(file: str) -> str:
-    return gzip.decompress((files("tmsm.datasets") / "data" / file).read_bytes()).decode()
+    return gzip.decompress((_FOLDER / file).read_bytes()).decode()

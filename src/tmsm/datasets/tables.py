@@ -13,7 +13,7 @@ from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 
-__all__ = ["PlaceTable", "StormFixes"]
+__all__ = ["GlobularClusters", "PlaceTable", "StormFixes"]
 
 TextArray = npt.NDArray[np.str_]
 TimeArray = npt.NDArray[np.datetime64]
@@ -21,14 +21,14 @@ TimeArray = npt.NDArray[np.datetime64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlaceTable(ABC):
-    """Places on the Earth with what is known of them; every attribute is a column of shape (n,).
+    """Places on the Earth or the sky with what is known of them; every attribute is a column of shape (n,).
 
     ``table[mask]`` or ``table[index]`` are the same columns with those rows.
 
     Attributes
     ----------
     longitude, latitude
-        Degrees east and north.
+        Degrees east and north; on the sky right ascension and declination.
     """
 
     longitude: FloatArray
@@ -83,3 +83,27 @@ class StormFixes(PlaceTable):
         order = np.argsort(self.time, kind="stable")
         _, first = np.unique(self.storm[order], return_index=True)
         return self[np.sort(order[first])]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class GlobularClusters(PlaceTable):
+    """Where globular clusters of the Milky Way stand on the sky (ICRS).
+
+    Attributes
+    ----------
+    name
+        The cluster's name in the catalogue.
+    """
+
+    name: TextArray
+
+    @property
+    def right_ascension(self) -> FloatArray:
+        """Degrees; the longitude of this table."""
+        return self.longitude
+
+    @property
+    def declination(self) -> FloatArray:
+        """Degrees; the latitude of this table."""
+        return self.latitude
