@@ -201,9 +201,16 @@ def test_optimism_is_what_new_rows_cost():
         (
             lambda X: [
                 tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X),
-                tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(X),
+                tmsm.ScoreMatching(tmsm.VonMisesFisher(), tmsm.Everywhere(tmsm.Sphere(2))).fit(X),
             ],
             "The fits are of different regions",
+        ),
+        (
+            lambda X: [
+                tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(X[:90]),
+                tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X),
+            ],
+            "The fits are of different rows",
         ),
         (
             lambda X: [tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).partial_fit(X)],
@@ -276,3 +283,23 @@ def test_stein_test_far_from_the_origin():
     Z, model = np.random.default_rng(0).exponential(size=(300, 2)), tmsm.MultivariateNormal()
     here, there = (tmsm.stein_test(tmsm.NaiveMLE(model).fit(Z + o), Z + o, n_resamples=99) for o in (0.0, 1e8))
     assert there.statistic == pytest.approx(here.statistic, rel=1e-4)
+
+
+def test_a_fit_without_a_region_is_judged_inside_that_of_the_others():
+    X = rows(tmsm.VonMisesFisher(), MISES, n=600)
+    naive, fit = tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(X), tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X)
+    table = tmsm.compare([naive, fit])
+    assert [one.name.split(":")[0] for one in table] == ["ScoreMatching", "NaiveMLE"]
+    # J of the naive density on these rows, but for the correction.
+    assert table[1].criterion == pytest.approx(-fit.score(X) + _excess(fit, naive, X), rel=0.05)
+    assert table[1].difference > 3 * table[1].std_error
+    assert table[1].p_value is None
+    assert table[0].p_value is not None
+
+
+def _excess(fit, naive, X):
+    """J(θ naive) − J(θ̂) by the moments of the plain weight."""
+    plain = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION, "geodesic").fit(X)
+    A, b = plain.moments_.A, plain.moments_.b
+    values = [theta @ A @ theta + 2 * b @ theta for theta in (naive.natural_params_, fit.natural_params_)]
+    return values[0] - values[1]

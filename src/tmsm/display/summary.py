@@ -9,10 +9,13 @@ import numpy as np
 from tmsm.foundation.text import facts_text, plain_table, shortened
 from tmsm.inference.fit import Fit
 from tmsm.inference.status import diagnostics_of, status_of
-from tmsm.manifolds import Manifold
-from tmsm.manifolds.coordinates import xyz_to_lonlat
+from tmsm.manifolds.frames import Frame
+from tmsm.models.readings import Reading
 
-__all__ = ["estimate_rows", "facts_of", "summary_of"]
+__all__ = ["TableRow", "estimate_rows", "facts_of", "summary_of"]
+
+# Name, estimate, standard error and interval, as text.
+TableRow = tuple[str, str, str, str]
 
 
 def summary_of(fit: Fit) -> str:
@@ -30,53 +33,77 @@ def facts_of(fit: Fit) -> list[tuple[str, str]]:
     return [(name, shortened(text)) for name, text in facts]
 
 
-def estimate_rows(fit: Fit) -> list[tuple[str, str, str, str]]:
-    """A heading, then name, estimate, standard error and interval of every number."""
+def estimate_rows(fit: Fit) -> list[TableRow]:
+    """A heading, then name, estimate, standard error and interval of every number, and of what people read off them."""
     params, errors, intervals = fit.params, None, None
     if fit.covariance is not None:
         errors, intervals = fit.std_errors, fit.intervals(0.95, None)
     rows = [("", "estimate", "std. error", "95 % interval")]
+    readings = fit.model.readings(params)
     for field in fit.model.fields:
         name = field.title
         error = None if errors is None else errors[field.name]
         interval = None if intervals is None else intervals[field.name]
         if field.kind == "direction":
-            rows.extend(_direction_rows(name, params[field.name], error, interval, field.space(params[field.name])))
+            rows.extend(_direction_rows(name, params[field.name], error, interval))
+            if field.space(params[field.name]).has_longitudes and field.is_centre:
+                rows.append(_place_row(params[field.name], error, interval, fit.frame))
         else:
             rows.extend(_array_rows(name, params[field.name], error, interval))
+        rows.extend(_reading_row(fit, one, interval) for one in readings if one.after == field.name)
     return rows
 
 
-def _direction_rows(
-    name: str, value: Any, error: Any, half_axes: Any, space: Manifold
-) -> list[tuple[str, str, str, str]]:
+def _direction_rows(name: str, value: Any, error: Any, half_axes: Any) -> list[TableRow]:
     vector = np.asarray(value)
-    undetermined = half_axes is not None and half_axes[0] > 0.5 * np.pi
     spread = "" if error is None else f"{_number(error)} rad"
-    if undetermined and error is not None:
+    if _undetermined(half_axes) and error is not None:
         spread = "undetermined" if half_axes[0] >= np.pi else "hardly determined"
     interval = ""
-    if half_axes is not None and not undetermined:
+    if half_axes is not None and not _undetermined(half_axes):
         interval = "± " + " × ".join(_number(a) for a in half_axes[:3]) + " rad"
         if len(half_axes) > 3:
             interval = f"± up to {_number(half_axes[0])} rad"
     shown = ", ".join(f"{x:.4f}" for x in vector[:4]) + (", …" if vector.size > 4 else "")
-    rows = [(name, f"({shown})", spread, interval)]
-    if space.has_longitudes:
-        lon, lat = (round(float(angle), 3) + 0.0 for angle in xyz_to_lonlat(vector))
-        lon = 180.0 if lon == -180.0 else lon
-        rows.append(
-            (
-                "  lon, lat",
-                f"({lon:.3f}°, {lat:.3f}°)",
-                "" if error is None or undetermined else f"{np.degrees(error):.3f}°",
-                "",
-            )
-        )
-    return rows
+    return [(name, f"({shown})", spread, interval)]
 
 
-def _array_rows(name: str, value: Any, error: Any, interval: Any) -> list[tuple[str, str, str, str]]:
+def _undetermined(half_axes: Any) -> bool:
+    return half_axes is not None and bool(half_axes[0] > 0.5 * np.pi)
+
+
+def _place_row(vector: Any, error: Any, half_axes: Any, frame: Frame) -> TableRow:
+    """The direction on S² as the frame writes it, with its errors in the frame's unit."""
+    lon, lat = (round(float(angle), 3) + 0.0 for angle in frame.lonlat(np.asarray(vector)))
+    lon = 180.0 if lon == -180.0 else 0.0 if lon == 360.0 else lon
+    told = error is not None and not _undetermined(half_axes)
+    return (
+        f"  {frame.short[0]}, {frame.short[1]}",
+        f"({lon:.3f}°, {lat:.3f}°)",
+        frame.length(error) if told else "",
+        f"± {frame.lengths(half_axes)}" if told and half_axes is not None else "",
+    )
+
+
+def _reading_row(fit: Fit, reading: Reading, interval: Any) -> TableRow:
+    """A length or an azimuth that follows from the parameters."""
+    error = None if fit.covariance is None else fit.reading_error(reading)
+    if reading.kind == "azimuth":
+        if error is not None and error > 0.25 * np.pi:
+            return f"  {reading.name}", "", "undetermined", ""
+        degrees = f"{np.degrees(reading.value):.1f}°"
+        return f"  {reading.name}", degrees, "" if error is None else f"{_number(np.degrees(error))}°", ""
+    if not reading.value < 0.5 * np.pi:
+        return f"  {reading.name}", f"> {fit.frame.length(0.5 * np.pi)}", "", ""
+    bounds, spread = "", "" if error is None else "known" if error == 0.0 else fit.frame.length(error)
+    if interval is not None and reading.of_parameter is not None and error:
+        low, high = sorted(reading.of_parameter(float(end)) for end in interval)
+        beyond = fit.frame.length(high) if high < 0.5 * np.pi else f"more than {fit.frame.length(0.5 * np.pi)}"
+        bounds = f"{fit.frame.length(low)} to {beyond}"
+    return f"  {reading.name}", fit.frame.length(reading.value), spread, bounds
+
+
+def _array_rows(name: str, value: Any, error: Any, interval: Any) -> list[TableRow]:
     array = np.asarray(value)
     rows = []
     for index in np.ndindex(array.shape):

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["facts_text", "plain_table", "readable", "readable_p", "shortened"]
+__all__ = ["facts_text", "plain_table", "readable", "readable_p", "readable_share", "shortened"]
 
 # Columns of facts.
 _WIDTH = 110
@@ -34,6 +34,13 @@ def readable(value: float) -> str:
 def readable_p(value: float) -> str:
     """A p-value as a reader wants it."""
     return f"p = {value:.2g}" if value >= 1e-300 else "p < 1e-300"
+
+
+def readable_share(share: float) -> str:
+    """A share as whole per cent, and never nothing or all of what was only counted among draws."""
+    if share > 0.99:
+        return "> 99 %"
+    return f"{100.0 * share:.0f} %" if share >= 0.01 else "< 1 %"
 
 
 def plain_table(rows: Sequence[Sequence[str]]) -> str:

@@ -10,9 +10,11 @@ import numpy as np
 
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.text import plain_table, readable_p
-from tmsm.inference.fit import Fitted
+from tmsm.inference.fit import Fit, Fitted
 
 __all__ = ["ComparedFit", "Comparison", "compare"]
+
+_OTHER_ROWS = "The fits are of different rows: only fits of the same rows can be compared."
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
     Parameters
     ----------
     fits
-        Fitted estimators, all of the same rows and region.
+        Fitted estimators, all of the same rows and region.  `NaiveMLE`, which knows of no region, is judged by how its
+        density describes the rows inside the region of the others.
 
     Returns
     -------
@@ -109,18 +112,19 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
         if not isinstance(fit, Fitted):
             raise InvalidTypeError(f"compare takes fitted estimators; got {type(fit).__name__}.")
     found = [fit.result_ for fit in fits]
+    home = next((one for one in found if one.region.has_border), found[0])
+    found = [_inside(one, home) for one in found]
     for one in found:
         if not one.complete:
             raise InvalidInputError("compare needs the rows of a fit; one of these came from partial_fit.")
         if one.region != found[0].region:
             raise InvalidInputError(
-                "The fits are of different regions: only fits of the same rows inside the same region can be compared "
-                "(NaiveMLE knows of no region; use ScoreMatching with Everywhere(manifold))."
+                "The fits are of different regions: only fits of the same rows inside the same region can be compared."
             )
         if one.log_exposure is not found[0].log_exposure:
             raise InvalidInputError("The fits have different exposures, and the criterion's constant depends on it.")
-        if one.n_samples != found[0].n_samples or not one.kept.same_as(found[0].kept):
-            raise InvalidInputError("The fits are of different rows: only fits of the same rows can be compared.")
+        if not one.same_rows(found[0]):
+            raise InvalidInputError(_OTHER_ROWS)
         if (one.groups is None) != (found[0].groups is None) or (
             one.groups is not None and found[0].groups is not None and not one.groups.same_as(found[0].groups)
         ):
@@ -135,7 +139,8 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
     for k in order:
         criterion, one = criteria[k], found[k]
         _, apart = one.kept.mean_and_parts((criterion.row_values - best.row_values)[:, None])
-        goodness = one.goodness_of_fit
+        # The test is of the family, and says nothing about an estimate that took the rows for all there are.
+        goodness = None if one.ignores_truncation and one.region.has_border else one.goodness_of_fit
         table.append(
             ComparedFit(
                 one.title,
@@ -148,3 +153,12 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
             )
         )
     return Comparison(tuple(table))
+
+
+def _inside(one: Fit, home: Fit) -> Fit:
+    """A fit that knows of no region, judged inside that of another; any other fit as it is."""
+    if not one.ignores_truncation or not home.region.has_border:
+        return one
+    if not one.same_rows(home):
+        raise InvalidInputError(_OTHER_ROWS)
+    return one.judged_like(home)

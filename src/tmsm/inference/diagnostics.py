@@ -7,6 +7,7 @@ import numpy as np
 from tmsm.data.rows import Rows
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.inference.influence import Influence
+from tmsm.manifolds.frames import Frame
 from tmsm.models.base import Model
 from tmsm.models.parameters import Field, Parameters
 from tmsm.regions import BorderView, Region
@@ -37,18 +38,17 @@ def mass_outside(model: Model, params: Parameters, region: Region) -> float | No
     return float(np.mean(region.signed_distance(X)[0] <= 0.0))
 
 
-def extrapolation(centre: Field | None, params: Parameters, region: Region) -> list[str]:
+def extrapolation(centre: Field | None, params: Parameters, region: Region, frame: Frame) -> list[str]:
     """A sentence if the centre of the fitted distribution lies where nothing could be seen."""
     if centre is None or centre.is_axis or not region.has_border:
         return []
     depth = -float(region.signed_distance(np.asarray(params[centre.name], dtype=np.float64)[None, :])[0][0])
     if not depth > 0.0:
         return []
-    unit = region.manifold.distance_unit
-    read = f" ({unit.text(depth)})" if unit.symbol else ""
+    read = frame.length(depth) if region.manifold.distance_unit.symbol else f"{depth:.3g}"
     return [
-        f"The {centre.title} lies outside the region, {depth:.3g}{read} beyond its border: it is extrapolated and "
-        "rests on the model's shape. Look at goodness_of_fit_, and compare with a wider family."
+        f"The {centre.title} lies outside the region, {read} beyond its border: it is extrapolated and rests on the "
+        "model's shape. Look at goodness_of_fit_, and compare with a wider family."
     ]
 
 

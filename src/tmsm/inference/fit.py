@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -15,7 +16,6 @@ from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError, NotFittedError
 from tmsm.foundation.shared import Shelf
-from tmsm.foundation.text import readable
 from tmsm.inference.confidence_regions import ConfidenceRegion
 from tmsm.inference.criterion import Criterion, information_criterion
 from tmsm.inference.delta import check_level, confidence_interval, critical_square, standard_errors
@@ -23,11 +23,13 @@ from tmsm.inference.discrepancy import Discrepancy, LikelihoodDiscrepancy, Quadr
 from tmsm.inference.goodness import GoodnessOfFit, over_identification
 from tmsm.inference.influence import Influence, group_errors
 from tmsm.inference.profile import profile_interval
+from tmsm.manifolds.frames import PLAIN, Frame
 from tmsm.matching.exposure import LogExposure
 from tmsm.matching.likelihood import RegionLikelihood
 from tmsm.matching.moments import Moments
 from tmsm.models.base import Model
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.readings import Reading
 from tmsm.numerics.newton import Objective
 from tmsm.regions import Region
 from tmsm.weights.policies import Choice
@@ -88,6 +90,8 @@ class Fit:
         Of score matching: the weights, J(θ̂), and the sums of a single weight.
     facts
         Names and words for a summary.
+    shown_in
+        The frame to write and to draw in; None for that of the rows.
     """
 
     estimator: str
@@ -116,12 +120,26 @@ class Fit:
     method: str = ""
     log_exposure: LogExposure | None = None
     facts: tuple[tuple[str, str], ...] = ()
+    shown_in: Frame | None = None
     _shelf: Shelf = field(default_factory=Shelf, init=False, compare=False, repr=False)
 
     @property
     def title(self) -> str:
         """Who fitted what."""
         return f"{self.estimator}: {self.configuration['model']!r}"
+
+    @property
+    def frame(self) -> Frame:
+        """What directions on S² stand for, to write and to draw them: that of the rows, or another."""
+        return getattr(self.kept, "frame", PLAIN) if self.shown_in is None else self.shown_in
+
+    def in_frame(self, frame: Frame | None) -> Fit:
+        """The same fit, to be written and drawn in a frame; None leaves it as it is."""
+        if frame is None or frame == self.frame:
+            return self
+        shown = copy(self)  # with all that was computed: nothing of it depends on the frame
+        object.__setattr__(shown, "shown_in", frame)
+        return shown
 
     @property
     def groups(self) -> Groups | None:
@@ -159,6 +177,14 @@ class Fit:
     def std_errors(self) -> Parameters:
         """Standard errors by name."""
         return standard_errors(self.model, self.theta, self.known_covariance)
+
+    def reading_error(self, reading: Reading) -> float:
+        """Standard error of an angle that is read off the parameters, by the delta method."""
+        jacobian = self.model.parameter_jacobian(self.theta)
+        slope = np.zeros(self.theta.size)
+        for name, by_parameter in reading.slopes.items():
+            slope += by_parameter @ jacobian[name]
+        return float(np.sqrt(max(float(slope @ self.known_covariance @ slope), 0.0)))
 
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit | None:
@@ -248,6 +274,19 @@ class Fit:
         """The title, and after it what is to be known before any number is read."""
         return self.title if self.undetermined is None else f"{self.title}. No centre is in reach: see the status."
 
+    @property
+    def ignores_truncation(self) -> bool:
+        """Whether the estimator knows of no region, so that the rows may be those of one all the same."""
+        return "region" not in self.configuration
+
+    def same_rows(self, other: Fit) -> bool:
+        """Whether another fit is of the same rows."""
+        return self.n_samples == other.n_samples and self.kept.same_as(other.kept)
+
+    def judged_like(self, other: Fit) -> Fit:
+        """The same estimate, to be judged inside the region of another fit of the same rows."""
+        return replace(self, region=other.region, kept=other.kept, log_exposure=other.log_exposure)
+
     def check_rows(self, rows: Rows) -> None:
         """Raise unless these are the rows that the estimate was made from."""
         n = sum(rows.map(lambda block: len(block.X)))
@@ -316,10 +355,10 @@ class Fit:
             return None
         if not self._has_region(one) or self.ellipse_is_local(one.name, level):
             return None
-        reach = np.degrees(self.confidence_region(one.name, level).half_axes[0])
+        reach = self.frame.length(self.confidence_region(one.name, level).half_axes[0], digits=2)
         return (
             f"The error of the {one.title} is larger to one side: its {100 * level:g} % confidence "
-            f"region reaches up to {readable(reach)}° from the estimate."
+            f"region reaches up to {reach} from the estimate."
         )
 
     @cached_property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmsm.foundation.text import readable, readable_p
+from tmsm.foundation.text import readable, readable_p, readable_share
 from tmsm.inference.border_check import misplaced_border
 from tmsm.inference.delta import cautions
 from tmsm.inference.diagnostics import (
@@ -44,7 +44,7 @@ def status_of(fit: Fit) -> str:
         sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, fit.model.constraint.n_free)
     sentences += _few_rows(fit)
     if fit.undetermined is None:
-        sentences += extrapolation(fit.centre, fit.params, fit.region)
+        sentences += extrapolation(fit.centre, fit.params, fit.region, fit.frame)
     sentences += unequal_columns(fit.kept)
     sentences += few_carriers(fit.influence, fit.kept)
     sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)
@@ -73,8 +73,7 @@ def diagnostics_of(fit: Fit) -> list[tuple[str, str]]:
         ]
     outside = mass_outside(fit.model, fit.params, fit.region)
     if outside is not None and fit.undetermined is None:
-        digits = ".0f" if outside > 0.995 else ".2g"
-        found.append(("mass outside", f"{100.0 * outside:{digits}} % of the fitted distribution"))
+        found.append(("mass outside", f"{readable_share(outside)} of the fitted distribution"))
     goodness = fit.goodness_of_fit
     if goodness is not None:
         words = f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}"

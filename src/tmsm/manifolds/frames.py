@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -82,7 +83,7 @@ class Frame:
         return f"{_plain(abs(lat), digits)}°{('N' if lat > 0 else 'S') if abs(lat) > 1e-9 else ''}"
 
     def place(self, direction: FloatArray, error: float | None = None) -> str:
-        """A direction in words, to the digits that an error in radians leaves: 31.2° N, 80.1° W; RA 266.4°, Dec −29°."""
+        """A direction in words, to the digits that an error in radians leaves: 31.2° N, 80.1° W; RA 266.4°, Dec 9°."""
         digits = 1
         if error is not None and 0.0 < error < np.inf:
             digits = int(np.clip(1 - np.floor(np.log10(np.degrees(error))), 1, 5))
@@ -94,15 +95,20 @@ class Frame:
         lon = 0.0 if round(lon, digits) >= turn else lon
         return ", ".join(f"{name} {_plain(angle, digits)}°" for name, angle in zip(self.short, (lon, lat), strict=True))
 
-    def length(self, radians: float) -> str:
-        """A distance in words, to three digits: 1,230 km; 12.3°."""
-        return f"{readable_length(self.unit.scale * radians)}{self.unit.symbol}"
+    def length(self, radians: float, digits: int = 3) -> str:
+        """A distance in words: 1,230 km; 12.3°."""
+        return f"{readable_length(self.unit.scale * radians, digits)}{self.unit.symbol}"
+
+    def lengths(self, radians: Sequence[float], digits: int = 3) -> str:
+        """Several distances with one unit: 420 × 350 km."""
+        shown = [readable_length(self.unit.scale * one, digits) for one in radians]
+        return " × ".join(shown) + self.unit.symbol
 
 
-def readable_length(value: float) -> str:
-    """Three digits, with commas and without an exponent."""
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100.0 else f"{rounded:,.10g}"
+def readable_length(value: float, digits: int = 3) -> str:
+    """Some digits, with commas and without an exponent."""
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100.0 else f"{rounded:.10g}"
 
 
 def _plain(value: float, digits: int | None) -> str:

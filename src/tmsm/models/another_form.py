@@ -10,6 +10,8 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.manifolds import Manifold
 from tmsm.models.base import LinearModel
+from tmsm.models.parameters import Parameters
+from tmsm.models.readings import Reading
 
 __all__ = ["AnotherForm"]
 
@@ -45,6 +47,9 @@ class AnotherForm(LinearModel):
     @property
     def size(self) -> int:
         return self.model.size
+
+    def readings(self, params: Parameters) -> tuple[Reading, ...]:
+        return self.model.readings(params)
 
     def check_spread(self, X: FloatArray) -> None:
         self.model.check_spread(X)

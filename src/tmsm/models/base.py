@@ -18,6 +18,7 @@ from tmsm.measure.draws import draw_inside
 from tmsm.measure.integrals import LogMass, integrate_kernel
 from tmsm.models.constraints import Constraint, Unrestricted
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.readings import Reading
 from tmsm.regions import Region
 
 __all__ = ["DensityAt", "LinearModel", "Model", "Tangent"]
@@ -155,6 +156,10 @@ class Model(ValueObject, ABC):
     @abstractmethod
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         """Derivative of each named parameter, flattened, with respect to θ: name -> (size, p)."""
+
+    def readings(self, params: Parameters) -> tuple[Reading, ...]:
+        """Lengths and angles that people read off the parameters, beside them; none by default."""
+        return ()
 
     @abstractmethod
     def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:

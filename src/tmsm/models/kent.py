@@ -20,6 +20,7 @@ from tmsm.models.harmonic import HarmonicFamily
 from tmsm.models.local import local_form
 from tmsm.models.orbits import OrbitPoint, RotationOrbit
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.readings import Reading, azimuth_reading, length_reading, turned_east
 
 __all__ = ["Kent"]
 
@@ -286,6 +287,17 @@ class Kent(HarmonicFamily):
             ovalness=oval if self.ovalness is None else self.ovalness,
         )
 
+    def readings(self, params: Parameters) -> tuple[Reading, ...]:
+        azimuth = azimuth_reading("major_axis", params.mean_direction, params.major_axis)
+        found = [] if azimuth is None else [azimuth]
+        if self.balanced:
+            # At the centre the density falls like exp(−(κ ∓ 2β) s²/2) along the axes.
+            kappa, beta = params.concentration, params.ovalness
+            for name, sign in (("major (1σ)", -2.0), ("minor (1σ)", 2.0)):
+                slopes = {"concentration": 1.0, "ovalness": sign}
+                found.append(length_reading(name, kappa + sign * beta, slopes, after="ovalness"))
+        return tuple(found)
+
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         constraint = self.constraint
         assert isinstance(constraint, RotationOrbit)
@@ -364,9 +376,7 @@ def _frame(mean: FloatArray, quadratic: FloatArray) -> FloatArray:
     first /= np.linalg.norm(first)
     across = np.column_stack([first, _cross(mean, first)])
     turned = np.linalg.eigh(across.T @ quadratic @ across)[1]
-    major = across @ turned[:, 1]
-    if major[np.argmax(np.abs(major))] < 0.0:
-        major = -major
+    major = turned_east(mean, across @ turned[:, 1])
     return np.column_stack([mean, major, _cross(mean, major)])
 
 

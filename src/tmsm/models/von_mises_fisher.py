@@ -12,6 +12,7 @@ from tmsm.foundation.errors import EstimationError
 from tmsm.foundation.validation import check_concentration, check_unit_vector
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, HalfLine, Unrestricted
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.readings import Reading, length_reading
 from tmsm.models.spherical import SphereFamily
 from tmsm.numerics.sphere_integral import sphere_mixture
 
@@ -114,6 +115,9 @@ class VonMisesFisher(SphereFamily):
             )
         known = self.concentration
         return Parameters(mean_direction=theta / kappa, concentration=kappa if known is None else known)
+
+    def readings(self, params: Parameters) -> tuple[Reading, ...]:
+        return (length_reading("spread (1σ)", params.concentration, {"concentration": 1.0}),)
 
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         kappa = float(np.linalg.norm(theta))

@@ -14,6 +14,7 @@ from tmsm.models.constraints import AffineSubspace, Constraint
 from tmsm.models.harmonic import HarmonicFamily
 from tmsm.models.orbits import OrbitPoint, RotationOrbit
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.readings import Reading, length_reading
 
 __all__ = ["Watson"]
 
@@ -97,6 +98,12 @@ class Watson(HarmonicFamily):
                 "The estimated concentration is zero, so there is no axis: the data look uniform to this model."
             )
         return Parameters(axis=axis, concentration=kappa if self.concentration is None else self.concentration)
+
+    def readings(self, params: Parameters) -> tuple[Reading, ...]:
+        # exp(κ cos² s) falls like exp(−κ s²) from the axis, or from the great circle across it.
+        side = 1.0 if params.concentration > 0.0 else -1.0
+        name = "from the axis (1σ)" if side > 0.0 else "from the circle (1σ)"
+        return (length_reading(name, 2.0 * abs(params.concentration), {"concentration": 2.0 * side}),)
 
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         constraint = self.constraint

@@ -14,10 +14,9 @@ import numpy as np
 from tmsm.display.plots.diagnostics import histograms
 from tmsm.display.plots.style import COLOURS, POINTS
 from tmsm.display.report.globe import globe_data
-from tmsm.display.report.words import described, findings, place
+from tmsm.display.report.words import described, findings
 from tmsm.display.summary import estimate_rows, facts_of
 from tmsm.foundation.errors import EstimationError, InvalidInputError, MissingDependencyError
-from tmsm.foundation.text import readable
 from tmsm.inference.fit import Fit, Fitted
 
 __all__ = ["html_report"]
@@ -73,16 +72,19 @@ def _headline(fit: Fit) -> str:
     if fit.undetermined is not None:
         return "<strong>No centre is in reach</strong> of these points."
     error = fit.std_errors[centre.name] if fit.covariance is not None else None
-    text = f"The centre lies at <strong>{escape(place(params[centre.name], error))}</strong>"
+    text = f"The centre lies at <strong>{escape(fit.frame.place(params[centre.name], error))}</strong>"
     if fit.skewed() is not None:
-        reach = np.degrees(fit.confidence_region(centre.name, 0.95).half_axes[0])
-        text += f", or up to {readable(reach)}° from there (95 % confidence region)"
+        reach = fit.frame.length(fit.confidence_region(centre.name, 0.95).half_axes[0], digits=2)
+        text += f", or up to {reach} from there (95 % confidence region)"
     elif error is not None:
-        text += f", give or take {readable(np.degrees(error))}° (standard error)"
+        text += f", give or take {fit.frame.length(error, digits=2)} (standard error)"
     if "concentration" in params:
         text += f"; concentration {_number(params['concentration'])}"
         if error is not None and (spread := fit.std_errors["concentration"]) > 0.0:
             text += f" ± {_number(spread, 2)}"
+        lengths = [one.value for one in fit.model.readings(params) if one.kind == "length"]
+        if lengths and max(lengths) < 0.5 * np.pi:
+            text += f" (one sigma: {fit.frame.lengths(lengths, digits=2)})"
     return text + "."
 
 

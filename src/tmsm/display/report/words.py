@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from tmsm.display.plots.fit_display import region_of
-from tmsm.foundation.text import readable_p
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.text import readable_p, readable_share
 from tmsm.inference.diagnostics import mass_outside
 from tmsm.inference.fit import Fit
 from tmsm.manifolds import Sphere
-from tmsm.manifolds.coordinates import xyz_to_lonlat
-from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
+from tmsm.manifolds.frames import Frame
 
-__all__ = ["Finding", "described", "findings", "kilometres", "place"]
+__all__ = ["Finding", "described", "distance_between", "findings"]
 
 _MODELS = {
     "VonMisesFisher": "von Mises–Fisher (a round cluster)",
@@ -43,16 +43,6 @@ class Finding:
     text: str
 
 
-def place(direction: Any, error: float | None = None) -> str:
-    """A direction as a place on a map, to the digits that an error in radians leaves."""
-    lon, lat = (float(angle) for angle in xyz_to_lonlat(np.asarray(direction)))
-    digits = 1
-    if error is not None and error > 0.0:
-        digits = int(np.clip(1 - np.floor(np.log10(np.degrees(error))), 1, 5))
-    east, north = "E" if lon >= 0 else "W", "N" if lat >= 0 else "S"
-    return f"{abs(lat):.{digits}f}° {north}, {abs(lon):.{digits}f}° {east}"
-
-
 def described(fit: Fit) -> str:
     """A fit's method and model in words."""
     model = fit.configuration["model"]
@@ -66,21 +56,20 @@ def _known(model: Any, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def findings(fits: Mapping[str, Fit]) -> list[Finding]:
-    """About the first fit, with the others to compare."""
+def findings(fits: Mapping[str, Fit], marks: Mapping[str, FloatArray] | None = None) -> list[Finding]:
+    """About the first fit, with the others, and with known places (n, 3) by name, to compare."""
     fit = next(iter(fits.values()))
-    return [*_centre(fits), *_goodness(fit), *_mass(fit), *_rows(fit)]
+    return [*_centre(fits), *_marked(fit, marks or {}), *_goodness(fit), *_mass(fit), *_rows(fit)]
 
 
-def kilometres(a: Any, b: Any) -> str:
-    """The great-circle distance of two directions on the Earth."""
-    angle = Sphere(2).geodesic_distance(a, b)[0]
-    return f"{EARTH_RADIUS_KM * angle:,.0f} km"
+def distance_between(a: Any, b: Any, frame: Frame) -> str:
+    """The great-circle distance of two directions, in the unit of a frame."""
+    return frame.length(float(Sphere(2).geodesic_distance(a, b)[0]))
 
 
 def _centre(fits: Mapping[str, Fit]) -> list[Finding]:
     fit, region = next(iter(fits.values())), region_of(list(fits.values()))
-    centre = fit.centre
+    centre, frame = fit.centre, fit.frame
     if centre is None or centre.is_axis:
         return []
     if (reason := fit.undetermined) is not None:
@@ -88,23 +77,40 @@ def _centre(fits: Mapping[str, Fit]) -> list[Finding]:
     mean = np.asarray(fit.params[centre.name])
     found = []
     if region.has_border:
-        depth = EARTH_RADIUS_KM * float(region.signed_distance(mean[None, :])[0][0])
+        depth = float(region.signed_distance(mean[None, :])[0][0])
         if depth < 0.0:
             text = (
-                f"The centre lies {-depth:,.0f} km outside the region that was observed: it is extrapolated, and rests "
-                "on the model."
+                f"The centre lies {frame.length(-depth)} outside the region that was observed: it is extrapolated, and "
+                "rests on the model."
             )
             found.append(Finding("warning", " ".join([text, *filter(None, [fit.skewed()])])))
         else:
-            text = f"The centre lies inside the region that was observed, {depth:,.0f} km from its border."
+            text = f"The centre lies inside the region that was observed, {frame.length(depth)} from its border."
             skewed = fit.skewed()
             found.append(Finding("good", text) if skewed is None else Finding("warning", f"{text} {skewed}"))
     for label, other in list(fits.items())[1:]:
         if other.centre is not None and not other.centre.is_axis and other.undetermined is None:
             there = np.asarray(other.params[other.centre.name])
             name = f"{label[:1].upper()}{label[1:]}"
-            text = f"{name}: the centre would lie {kilometres(mean, there)} away, at {place(there)}."
+            away = distance_between(mean, there, frame)
+            text = f"{name}: the centre would lie {away} away, at {frame.place(there)}."
             found.append(Finding("note", text))
+    return found
+
+
+def _marked(fit: Fit, marks: Mapping[str, FloatArray]) -> list[Finding]:
+    """How far the centre is from known places, and whether its confidence region holds them."""
+    centre = fit.centre
+    if centre is None or centre.is_axis or fit.undetermined is not None:
+        return []
+    found = []
+    for name, X in marks.items():
+        if len(X) == 1:
+            text = f"{name}: {distance_between(fit.params[centre.name], X[0], fit.frame)} from the centre"
+            if fit.covariance is not None:
+                held = bool(fit.confidence_region(centre.name, 0.95).contains(X)[0])
+                text += f", {'inside' if held else 'outside'} its 95 % confidence region"
+            found.append(Finding("note", f"{text}."))
     return found
 
 
@@ -131,7 +137,9 @@ def _mass(fit: Fit) -> list[Finding]:
     if outside is None or fit.undetermined is not None:
         return []
     kind = "warning" if outside > _MOSTLY else "note"
-    return [Finding(kind, f"{100 * outside:.0f} % of the fitted distribution lies where nothing could be observed.")]
+    return [
+        Finding(kind, f"{readable_share(outside)} of the fitted distribution lies where nothing could be observed.")
+    ]
 
 
 def _rows(fit: Fit) -> list[Finding]:
