@@ -48,7 +48,7 @@ def extrapolation(centre: Field | None, params: Parameters, region: Region, fram
     read = frame.length(depth) if region.manifold.distance_unit.symbol else f"{depth:.3g}"
     return [
         f"The {centre.title} lies outside the region, {read} beyond its border: it is extrapolated and rests on the "
-        "model's shape. Look at goodness_of_fit_, and compare with a wider family."
+        "model's shape. Look at the goodness of fit, and compare with a wider family."
     ]
 
 
@@ -67,7 +67,7 @@ def few_carriers(influence: Influence, rows: Rows) -> list[str]:
     if influence.equations.is_combined and number < _SMALL_SHARE * rows.effective_number:
         return [
             f"Some {100.0 * number / rows.effective_number:.0f} % of the rows carry this estimate, for which several "
-            "weights were combined: its errors may be too small. Compare with weight='saturating'."
+            "weights were combined: its errors may be too small. Compare with the weight 'saturating'."
         ]
     if number >= min(_FEW_CARRIERS, _FEW_SHARE * rows.effective_number):
         return []

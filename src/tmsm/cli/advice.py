@@ -1,0 +1,56 @@
+"""The library's advice in the words of the command: what a Python user would type becomes an option."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["for_command"]
+
+# What the library says, as a regular expression, and what the command says instead, in this order.
+_WORDS: tuple[tuple[str, str], ...] = (
+    (r"or drop such rows with outside='drop'", "or leave such points out with --outside drop"),
+    (r"leave rows beyond it out with outside='drop'", "leave points beyond it out with --outside drop"),
+    (r"Check the region's side \(~region is the other one\)", "Check the side of the border"),
+    (r"Use weight='auto', or Everywhere\(manifold\) if nothing was cut off",
+     "Use --weight auto, or --region everywhere if nothing was cut off"),
+    (r"weight='(\w+)'", r"--weight \1"),
+    (r"the weight '(\w+)'", r"--weight \1"),
+    (r"Use a single weight \('auto' does\), or the bootstrap", "Use a single weight (--weight auto does)"),
+    (r"Use 'geodesic' or 'chordal' instead", "Use --weight geodesic or --weight chordal instead"),
+    (r"Use 'geodesic'\.", "Use --weight geodesic."),
+    (r"use 'saturating'", "use --weight saturating"),
+    (r"use unimodal=False, FisherBingham\(\) or Bingham\(\)", "use --model fisher-bingham or --model bingham"),
+    (r" With unimodal=True the fit keeps to one\.", ""),
+    (r"Pass unimodal=False if that is meant", "Use --model fisher-bingham if that is meant"),
+    (r"With none the family is VonMisesFisher; for two ovalnesses pass balanced=False",
+     "With none the model is vmf"),
+    (r"[Uu]se Bingham\(\)", "use --model bingham"),
+    (r", or project the rows to a plane and use MultivariateNormal\(\)", ""),
+    (r"Use Kent\(\) or VonMisesFisher\(\)", "Use --model kent or --model vmf"),
+    (r"Use VonMisesFisher\(\)", "Use --model vmf"),
+    (r"\bwhere balanced=False", ""),
+    (r"ScoreMatching needs none", "--method score needs none"),
+    (r"use ScoreMatching or TruncatedMLE", "use --method score or --method mle"),
+    (r"use ScoreMatching\b", "use --method score"),
+    (r"use Everywhere\(Sphere\(2\)\)", "use --region everywhere"),
+    (r"The complement of Everywhere is empty", "Without everywhere nothing is left"),
+    (r"Convert it with geopandas\.read_file\(path\)\.to_crs\(4326\), or ogr2ogr", "Convert it with ogr2ogr"),
+    (r"Shapefiles, GeoPackages and FlatGeobufs are read with geopandas\.read_file and from_geometry\.",
+     "Shapefiles, GeoPackages and FlatGeobufs are known by their endings."),
+    (r"If it is in degrees, say so: \.set_crs\('EPSG:4326'\)\.",
+     "If it is in degrees, say so: ogr2ogr -a_srs EPSG:4326 new.gpkg old.gpkg."),
+    (r"confidence_interval\(\) gives", "the table gives"),
+    (r" Use fit with standard_errors=True\.", ""),
+    (r"or use lonlat_to_xyz if these are degrees", "or name columns in degrees with --columns LON,LAT"),
+    (r"Longitude and latitude in degrees become unit vectors with lonlat_to_xyz(\(lon, lat\))?\.", ""),
+    (r"\boutside=", "--outside "),
+    (r"\brefine='mle'", "--method refined"),
+    (r"\blog_exposure\b", "the exposure"),
+)  # fmt: skip
+
+
+def for_command(text: str) -> str:
+    """A sentence of the library as the command says it."""
+    for said, instead in _WORDS:
+        text = re.sub(said, instead, text)
+    return text
