@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_option
 from tmsm.manifolds.base import DistanceUnit
 from tmsm.manifolds.lonlat import EARTH_RADIUS_KM, lonlat_of
@@ -20,6 +21,7 @@ __all__ = [
     "ICRS_TO_GALACTIC",
     "PLAIN",
     "Frame",
+    "change_frame",
     "frame_named",
     "readable_length",
 ]
@@ -82,7 +84,7 @@ class Frame:
         return f"{_plain(abs(lat), digits)}°{('N' if lat > 0 else 'S') if abs(lat) > 1e-9 else ''}"
 
     def place(self, direction: FloatArray, error: float | None = None) -> str:
-        """A direction in words, to the digits that an error in radians leaves: 31.2° N, 80.1° W; RA 266.4°, Dec −29.0°."""
+        """A direction in words, to the digits that an error in radians leaves: 31.2° N, 80.1° W; RA 266.4°, Dec 9°."""
         digits = 1
         if error is not None and 0.0 < error < np.inf:
             digits = int(np.clip(1 - np.floor(np.log10(np.degrees(error))), 1, 5))
@@ -135,3 +137,13 @@ ICRS_TO_GALACTIC.flags.writeable = False
 def frame_named(name: str, argument: str = "frame") -> Frame:
     """The frame of a name; an error that lists them where there is none."""
     return FRAMES[check_option(name, FRAMES, argument)]
+
+
+def change_frame(X: FloatArray, given: Frame, wanted: Frame) -> FloatArray:
+    """Unit vectors (n, 3) of one frame of the sky in another."""
+    if given == wanted:
+        return X
+    if {given.name, wanted.name} != {ICRS.name, GALACTIC.name}:
+        raise InvalidInputError(f"Directions of {given.title} are none of {wanted.title}.")
+    turned: FloatArray = X @ (ICRS_TO_GALACTIC.T if given == ICRS else ICRS_TO_GALACTIC)
+    return turned
