@@ -204,16 +204,13 @@ def _blank_separated(start: _Start, file: TextIO, request: Request, name: str) -
     best: tuple[int, list[str], list[_Row]] | None = None
     for header, split in splits:
         rows = [(number, split(line)) for number, line in found]
-        suited = sum(len(row) == len(header) for _, row in rows)
-        if suited == len(rows):
+        suited = sum(len(row) == len(header) for _, row in rows) if len(header) > 1 else 0
+        if suited == len(rows) and len(header) > 1:
             return header, rows
         if best is None or suited > best[0]:
             best = suited, header, rows
-    fixed = _fixed_columns(given, found, request, name)
-    if fixed is not None:
-        return fixed
     assert best is not None
-    return best[1], best[2]
+    return _fixed_columns(given, found, request, name) or (best[1], best[2])
 
 
 def _fixed_columns(
@@ -236,10 +233,21 @@ def _fixed_columns(
             parts.append((begin, end))
     header = [given[begin:end].strip() for begin, end in parts]
     try:
-        request.places(header, name)
+        places = request.places(header, name)
     except InvalidInputError:
         return None
-    return header, [(number, [line[begin:end].strip() for begin, end in parts]) for number, line in found]
+    rows = [(number, [line[begin:end].strip() for begin, end in parts]) for number, line in found]
+    both = places.longitude, places.latitude
+    for (_, row), (_, line) in zip(rows, found, strict=True):
+        # A row that blanks tell apart must be the same by its places, and no number may lie beside its column.
+        words = line.split()
+        if len(words) == len(header) and any(_is_number(words[k]) and words[k] != row[k] for k in both):
+            return None
+        for place in both:
+            beside = row[max(place - 1, 0) : place + 2]
+            if " " in row[place] or (not row[place] and any(" " in cell for cell in beside)):
+                return None
+    return header, rows
 
 
 def _is_number(text: str) -> bool:
