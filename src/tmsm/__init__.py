@@ -1,6 +1,7 @@
 """tmsm: fit probability models to data that were only seen inside part of a curved space."""
 
 from tmsm import datasets
+from tmsm.data.named_tables import table_to_xyz
 from tmsm.display import report
 from tmsm.display.plots import FitDisplay
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
@@ -59,6 +60,7 @@ __all__ = [
     "lonlat_to_xyz",
     "report",
     "stein_test",
+    "table_to_xyz",
     "xyz_to_colatlon",
     "xyz_to_lonlat",
 ]

@@ -110,11 +110,12 @@ def test_csv_as_it_comes(folder, tmp_path):
 
 def test_large_files_are_read_alike(folder, tmp_path, monkeypatch):
     from tmsm.data import point_files as points
+    from tmsm.data import point_tables
 
     text = (folder / "outside.csv").read_text()
     (tmp_path / "text.csv").write_text(text.replace("-9", "nine", 1))
     slow = points.read_points(folder / "outside.csv", groups="storm")
-    monkeypatch.setattr(points, "_LARGE", 0)
+    monkeypatch.setattr(point_tables, "_LARGE", 0)
     quick = points.read_points(folder / "outside.csv", groups="STORM")
     assert quick.columns == slow.columns == ("Longitude", "LATITUDE")
     assert quick.n_without == slow.n_without == 1
@@ -416,7 +417,7 @@ def test_an_interruption_leaves_nothing_half_written(tmp_path):
 def test_an_interrupted_fit_says_so(folder, tmp_path):
     # Waiting for a reader of its output that never comes, the process can be interrupted at leisure.
     code = "import os, signal, tmsm.cli.inputs; from tmsm.cli import main\n"
-    code += "tmsm.cli.inputs.read_points = lambda *args: os.kill(os.getpid(), signal.SIGINT)\nmain()"
+    code += "tmsm.cli.inputs.read_points = lambda *args, **options: os.kill(os.getpid(), signal.SIGINT)\nmain()"
     command = [
         sys.executable,
         "-c",

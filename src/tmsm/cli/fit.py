@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from tmsm.cli.options import Columns, Known, ModelName, Outside, Points, RegionText, Weight
+from tmsm.cli.options import (
+    Bad,
+    Columns,
+    Known,
+    ModelName,
+    Outside,
+    Points,
+    PointsWhere,
+    RegionText,
+    Sky,
+    Weight,
+    Where,
+)
 
 __all__ = ["compare", "fit", "show"]
 
@@ -23,6 +35,10 @@ def fit(
     ] = "score",
     known: Known = None,
     columns: Columns = None,
+    where: Where = None,
+    points_where: PointsWhere = None,
+    bad: Bad = "raise",
+    sky: Sky = None,
     outside: Outside = "raise",
     groups: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Rows with the same value here may depend on each other.")
@@ -39,7 +55,8 @@ def fit(
     """Fit a model to points that were only seen inside a border."""
     import numpy as np
 
-    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, rows_inside
+    from tmsm.cli.borders import border_files
+    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, reading_notes, rows_inside
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import made_by, show_json, show_record
     from tmsm.cli.streams import say
@@ -49,12 +66,12 @@ def fit(
 
     check_option(outside, ["raise", "drop"], "--outside")
     printed = {"--json": Path("-") if json else None}
-    check_outputs([points, Path(region)], {**printed, "--save": save, "--plot": plot, "--report": report})
+    check_outputs([points, *border_files(region)], {**printed, "--save": save, "--plot": plot, "--report": report})
     chosen = make_model(model, known or [])
-    table = read_table(points, columns, groups)
-    border = read_region(region)
+    table = read_table(points, columns, groups, where=points_where, bad=bad, sky=sky)
+    border = read_region(region, where, sky)
     inside = rows_inside(table, border, outside)
-    X = table.X[inside]
+    X = table.points(inside)
     labels = None if table.groups is None else table.groups[inside]
     estimator = make_estimator(method, chosen, border, weight)
     estimator.fit(X, groups=labels)
@@ -69,8 +86,8 @@ def fit(
             f"{copies:,} of {len(X):,} points are exact copies of others: if they are no observations of their own, "
             "the errors are too small. Drop them, or use --groups."
         )
-    if table.n_without:
-        say(f"{table.n_without:,} rows of {points.name} have no coordinates and were left out.")
+    for note in reading_notes(table):
+        say(note)
     if len(X) < len(table):
         say(f"{len(table) - len(X):,} of {len(table):,} points lie outside the border and were left out.")
     if save is not None and is_standard_output(save):
@@ -114,10 +131,14 @@ def compare(
     models: Annotated[str, typer.Option(help="Models to compare, with commas.")] = "vmf,kent,fisher-bingham",
     weight: Weight = "auto",
     columns: Columns = None,
+    where: Where = None,
+    points_where: PointsWhere = None,
+    bad: Bad = "raise",
+    sky: Sky = None,
     outside: Outside = "raise",
 ) -> None:
     """Compare models of the same points by an information criterion that needs no normalising constant."""
-    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, rows_inside
+    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, reading_notes, rows_inside
     from tmsm.cli.screen import show_table
     from tmsm.cli.streams import say
     from tmsm.foundation.errors import EstimationError
@@ -127,9 +148,11 @@ def compare(
 
     check_option(outside, ["raise", "drop"], "--outside")
     chosen = {name: make_model(name, [], "--models") for name in models.split(",")}
-    table = read_table(points, columns)
-    border = read_region(region)
-    X = table.X[rows_inside(table, border, outside)]
+    table = read_table(points, columns, where=points_where, bad=bad, sky=sky)
+    border = read_region(region, where, sky)
+    X = table.points(rows_inside(table, border, outside))
+    for note in reading_notes(table):
+        say(note)
     fits = []
     for name, model in chosen.items():
         try:

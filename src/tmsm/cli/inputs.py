@@ -7,19 +7,30 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.data.point_files import PointFile, read_frame, read_points
+from tmsm.cli.borders import parse_border
+from tmsm.data.point_files import PointFile, read_points
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.estimators.base import Estimator
 from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds import Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
+from tmsm.manifolds.frames import FRAMES
 from tmsm.models import Bingham, FisherBingham, Kent, VonMisesFisher, Watson
 from tmsm.models.base import Model
 from tmsm.regions import Cap, Everywhere, LonLatBox, Region, SphericalPolygon
 from tmsm.regions.rounding import find_grid
 
-__all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "read_table", "rows_inside"]
+__all__ = [
+    "METHODS",
+    "MODELS",
+    "make_estimator",
+    "make_model",
+    "read_region",
+    "read_table",
+    "reading_notes",
+    "rows_inside",
+]
 
 MODELS: dict[str, type[Model]] = {
     "vmf": VonMisesFisher,
@@ -32,30 +43,62 @@ METHODS = ("score", "refined", "mle", "naive")
 _SHAPES = {"cap": ("longitude", "latitude", "radius"), "box": ("west", "south", "east", "north")}
 
 
-def read_region(text: str) -> Region:
-    """A border: a file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH[,rounded=STEP]" or "everywhere"."""
+def read_region(text: str, where: str | None = None, sky: str | None = None) -> Region:
+    """A border: one operand, or several with & (both), | (either) and - (without) between them, from left to right."""
+    operands = parse_border(text, where)
+    region = _read_operand(operands[0].text, operands[0].where, sky)
+    for operand in operands[1:]:
+        other = _read_operand(operand.text, operand.where, sky)
+        if operand.sign == "|":
+            region = region | other
+            continue
+        if operand.sign == "-" and region == other:
+            raise InvalidInputError(f"The border {text!r} leaves nothing: before and after '-' is the same.")
+        region = region & (other if operand.sign == "&" else ~other)
+        if _is_surely_empty(region):
+            raise InvalidInputError(f"The border {text!r} leaves nothing: its parts lie apart.")
+    return region
+
+
+def _is_surely_empty(region: Region) -> bool:
+    """Whether every point of a lattice is farther from the region than the lattice is wide."""
+    n = 20_000
+    turn = np.remainder(np.arange(n) * (3.0 - np.sqrt(5.0)) * 180.0, 360.0)  # by the golden angle
+    height = 1.0 - (2.0 * np.arange(n) + 1.0) / n
+    lattice = lonlat_to_xyz(turn, np.degrees(np.arcsin(height)))
+    return bool((region.signed_distance(lattice)[0] < -1.2 * np.sqrt(4.0 * np.pi / n)).all())
+
+
+def _read_operand(text: str, where: str | None, sky: str | None) -> Region:
+    """A file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH[,rounded=STEP]" or "everywhere"."""
+    if where is not None and not Path(text).exists() and (text in ("everywhere", "usa") or _is_shape(text)):
+        raise InvalidInputError(f"{text} has no properties to filter by: a filter is for a file with polygons.")
     if text == "everywhere":
         return Everywhere(Sphere(2))
     if text == "usa":
         from tmsm.datasets import load_border
 
+        if sky is not None:
+            raise InvalidInputError(f"usa is a border on the Earth, and --sky {sky} is for points on the sky.")
         return load_border("usa")
-    kind, _, rest = text.partition(":")
-    if kind in _SHAPES and rest and not Path(text).exists():
+    if _is_shape(text) and not Path(text).exists():
+        kind, _, rest = text.partition(":")
         return _shape(kind, rest)
     path = Path(text)
-    if path.is_dir():
+    if path.is_dir() and path.suffix.lower() != ".gdb":
         raise InvalidInputError(f"{text!r} is a folder; give the file that holds the border.")
-    if not path.is_file():
+    if not path.exists():
+        hint = " Write & | - between borders with blanks round them." if any(sign in text for sign in "&|") else ""
         raise InvalidInputError(
             f"There is no file {text!r}. Give a border as GeoJSON or any file that geopandas reads, "
-            "or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere."
+            f"or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere.{hint}"
         )
-    if path.stat().st_size == 0:
-        raise InvalidInputError(f"{path.name} is empty.")
-    if path.suffix.lower() in (".geojson", ".json"):
-        return SphericalPolygon.from_geojson(path)
-    return SphericalPolygon.from_geometry(read_frame(path))
+    return SphericalPolygon.from_file(path, where)
+
+
+def _is_shape(text: str) -> bool:
+    kind, _, rest = text.partition(":")
+    return kind in _SHAPES and bool(rest)
 
 
 def _shape(kind: str, rest: str) -> Region:
@@ -142,12 +185,43 @@ def _rounding(points: PointFile, region: Region) -> str:
     return f" {grid.describe()}, and {on_border:,} of the points lie exactly on the border. {remedy}"
 
 
-def read_table(points: Path, columns: str | None, groups: str | None = None) -> PointFile:
-    """A file of points, with the columns that an option names."""
+def read_table(
+    points: Path,
+    columns: str | None,
+    groups: str | None = None,
+    *,
+    where: str | None = None,
+    bad: str = "raise",
+    sky: str | None = None,
+) -> PointFile:
+    """A file of points, with the columns, rows and frame that options name."""
+    check_option(bad, ["raise", "skip"], "--bad")
+    if sky is not None:
+        check_option(sky, [name for name, frame in FRAMES.items() if frame.is_sky], "--sky")
     try:
-        return read_points(points, _split_columns(columns), groups)
+        return read_points(
+            points, _split_columns(columns), groups, where=where, bad=bad, frame="earth" if sky is None else sky
+        )
     except UnknownColumnsError as error:
-        raise InvalidInputError(f"{error.problem} Name them with --columns LON,LAT.") from None
+        other = FRAMES[error.frame] if error.frame else None
+        also = "" if other is None else f", or use --sky {other.name}" if other.is_sky else ", or leave --sky out"
+        raise InvalidInputError(f"{error.problem} Name them with --columns LON,LAT{also}.") from None
+
+
+def reading_notes(table: PointFile) -> list[str]:
+    """What a reader of the results has to know about how the points were read."""
+    notes, name = [], table.path.name
+    if table.n_without:
+        notes.append(f"{table.n_without:,} rows of {name} have no coordinates and were left out.")
+    if table.n_bad:
+        rows = "1 bad row" if table.n_bad == 1 else f"{table.n_bad:,} bad rows"
+        notes.append(f"{rows} of {name} left out; the first: {table.first_bad}.")
+    if table.read_as != table.frame:
+        notes.append(
+            f"{name} has {' and '.join(table.read_as.coordinates)}, which were turned into "
+            f"{' and '.join(table.frame.coordinates)}."
+        )
+    return notes
 
 
 def _split_columns(text: str | None) -> list[str] | None:

@@ -10,7 +10,21 @@ import typer
 
 from tmsm.foundation.validation import parse_number
 
-__all__ = ["Columns", "Known", "ModelName", "Outside", "Points", "RegionText", "Weight", "real", "whole"]
+__all__ = [
+    "Bad",
+    "Columns",
+    "Known",
+    "ModelName",
+    "Outside",
+    "Points",
+    "PointsWhere",
+    "RegionText",
+    "Sky",
+    "Weight",
+    "Where",
+    "real",
+    "whole",
+]
 
 
 def real(text: Any) -> float:
@@ -34,14 +48,37 @@ def whole(at_least: int) -> Callable[[Any], int]:
     return parse
 
 
-Points = Annotated[Path, typer.Argument(metavar="POINTS", help="CSV, TSV, Parquet, GeoJSON, GeoPackage, shapefile.")]
+Points = Annotated[
+    Path,
+    typer.Argument(metavar="POINTS", help="CSV and other tables of text, Parquet, GeoJSON, GeoPackage, shapefile."),
+]
 RegionText = Annotated[
     str,
     typer.Option(
         "--region",
         metavar="BORDER",
         help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, usa, "
-        "cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere.",
+        "cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere; "
+        "several as 'A & B', 'A | B', 'A - B', each file with its own filter as FILE[FILTER].",
+    ),
+]
+Where = Annotated[
+    str | None,
+    typer.Option("--where", metavar="FILTER", help="Which features of the border's file, such as 'ADMIN = \"Nepal\"'."),
+]
+PointsWhere = Annotated[
+    str | None, typer.Option("--points-where", metavar="FILTER", help="Which points, such as 'mag >= 5'.")
+]
+Bad = Annotated[
+    str, typer.Option("--bad", help="Rows whose coordinates are no numbers, or beyond their range: raise or skip.")
+]
+Sky = Annotated[
+    str | None,
+    typer.Option(
+        "--sky",
+        metavar="FRAME",
+        help="Points are directions on the sky: icrs (right ascension, declination) or galactic (l, b). "
+        "The border is in the same degrees.",
     ),
 ]
 ModelName = Annotated[str, typer.Option("--model", help="vmf, kent, fisher-bingham, bingham or watson.")]

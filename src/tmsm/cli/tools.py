@@ -8,17 +8,22 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tmsm.cli.options import real, whole
+from tmsm.cli.options import Where, real, whole
 from tmsm.foundation.arrays import FloatArray
+from tmsm.regions import Region
 
 __all__ = ["region", "simulate"]
 
 
 def region(
-    border: Annotated[str, typer.Argument(metavar="BORDER", help="A file with polygons, or one of the short forms.")],
+    border: Annotated[
+        str, typer.Argument(metavar="BORDER", help="A file with polygons, one of the short forms, or several.")
+    ],
+    where: Where = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Check a border and describe it: parts, vertices, area."""
+    from tmsm.cli.borders import border_files
     from tmsm.cli.inputs import read_region
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import show_facts
@@ -27,8 +32,8 @@ def region(
     from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
     from tmsm.regions import SphericalPolygon
 
-    check_outputs([Path(border)], {"--plot": plot})
-    found = read_region(border)
+    check_outputs(border_files(border), {"--plot": plot})
+    found = read_region(border, where)
     rows = [("valid", "yes"), ("kind", type(found).__name__)]
     if isinstance(found, SphericalPolygon):
         lon, lat = xyz_to_lonlat(np.vstack(found.rings))
@@ -45,6 +50,8 @@ def region(
         ]
     else:
         rows.append(("as given", repr(found)))
+        if found.has_border:
+            rows.append(("area", _scattered_share(found)))
     show_facts(border, rows)
     if plot is not None:
         from tmsm.display.plots.region_display import draw_region
@@ -63,20 +70,22 @@ def simulate(
     model: Annotated[str, typer.Option(help="vmf, kent or watson.")] = "vmf",
     ovalness: Annotated[float, typer.Option(parser=real, metavar="NUMBER", help="Kent: ovalness β.")] = 0.0,
     toward: Annotated[str | None, typer.Option(metavar="LON,LAT", help="Kent: where the major axis points.")] = None,
+    where: Where = None,
     seed: Annotated[int, typer.Option(parser=whole(0), metavar="NUMBER", help="Seed of the random numbers.")] = 0,
     out: Annotated[
         Path, typer.Option(metavar="FILE.csv", help="File, or - for standard output.", readable=False)
     ] = Path("-"),
 ) -> None:
     """Draw points of a model inside a border, as a CSV with lon and lat."""
+    from tmsm.cli.borders import border_files
     from tmsm.cli.inputs import read_region
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.streams import say
     from tmsm.foundation.whole_files import is_standard_output, write_text
     from tmsm.manifolds.coordinates import xyz_to_lonlat
 
-    check_outputs([Path(region)], {"--out": out})
-    border = read_region(region)
+    check_outputs(border_files(region), {"--out": out})
+    border = read_region(region, where)
     chosen, params = _truth(model, mean, concentration, ovalness, toward)
     X = chosen.sample(n, border if border.has_border else None, random_state=seed, **params)
     lon, lat = xyz_to_lonlat(X)
@@ -84,6 +93,15 @@ def simulate(
     write_text(out, text)
     if not is_standard_output(out):
         say(f"{n:,} points: {out}")
+
+
+def _scattered_share(region: Region) -> str:
+    """About which share of the sphere a region is, by points that are spread over it."""
+    n = 100_000
+    inside = int(np.count_nonzero(region.contains(region.manifold.uniform(n, 0))))
+    if inside == 0:
+        return f"none of {n:,} points spread over the sphere lies inside: it is empty, or very small"
+    return f"about {100 * inside / n:.2g} % of the sphere"
 
 
 def _covering_arc(lon: FloatArray) -> str:

@@ -1,86 +1,64 @@
-"""Points from files: longitude and latitude in CSV, TSV, Parquet, GeoJSON, GeoPackage and whatever geopandas reads."""
+"""Points from files: tables of text, Parquet, GeoJSON, GeoPackage and whatever geopandas reads."""
 
 from __future__ import annotations
 
-import csv
-import zlib
-from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
-from tmsm.data.text_files import open_text
-from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError, MissingDependencyError, UnknownColumnsError
+from tmsm.data.point_rows import MISSING, Gathered, PointFile, Request
+from tmsm.data.point_tables import read_text
+from tmsm.foundation.errors import InvalidInputError, MissingDependencyError
+from tmsm.foundation.filters import Filter, named_list
+from tmsm.foundation.geo_files import read_frame, selected_frame
 from tmsm.foundation.json_text import read_json
-from tmsm.foundation.progress import with_progress
-from tmsm.foundation.validation import parse_number
-from tmsm.manifolds.coordinates import lonlat_to_xyz
+from tmsm.foundation.validation import check_option
+from tmsm.manifolds.frames import FRAMES, PLAIN
 from tmsm.regions.polygon.geojson import check_crs
 
 __all__ = ["PointFile", "read_points"]
 
-LONGITUDES = ("lon", "longitude", "long", "lng", "decimallongitude", "x")
-LATITUDES = ("lat", "latitude", "decimallatitude", "y")
-_MISSING = ("", "nan", "na", "n/a", "null", "none", "-", ".")
-# None: whatever the first line holds most of.
-_TEXT = {".csv": None, ".tsv": "\t", ".txt": None}
+# None: whatever the line of names holds most of.
+_TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None, ".dat": None, ".psv": "|"}
 _GEOMETRY = (".gpkg", ".shp", ".fgb")
-_BLOCK = 100_000
-_LARGE = 20_000_000  # bytes
-_BYTES_A_ROW = 40  # for the progress bar only
 
 
-@final
-@dataclass(frozen=True)
-class PointFile:
-    """Points of a file.
-
-    Attributes
-    ----------
-    longitude, latitude
-        Degrees, shape (n,).
-    groups
-        Labels of groups, shape (n,), or None.
-    n_without
-        Rows that had no coordinates and were left out.
-    columns
-        The names of the two columns that were read.
-    """
-
-    path: Path
-    longitude: FloatArray
-    latitude: FloatArray
-    groups: Any
-    n_without: int
-    columns: tuple[str, str]
-
-    def __len__(self) -> int:
-        return self.longitude.size
-
-    @cached_property
-    def X(self) -> FloatArray:
-        """Unit vectors, shape (n, 3)."""
-        return lonlat_to_xyz(self.longitude, self.latitude)
-
-
-def read_points(path: Any, columns: Sequence[str] | None = None, groups: str | None = None) -> PointFile:
+def read_points(
+    path: Any,
+    columns: Sequence[str] | None = None,
+    groups: str | None = None,
+    *,
+    where: Filter | str | None = None,
+    bad: str = "raise",
+    frame: str = "earth",
+) -> PointFile:
     """Read a file of points.
 
     Parameters
     ----------
     path
-        A .csv, .tsv, .txt (also with .gz), .parquet, .geojson, .json, .gpkg, .shp or .fgb file.
+        A .csv, .tsv, .txt, .dat (also with .gz), .parquet, .geojson, .json, .gpkg, .shp or .fgb file.  Columns of text
+        may be separated by commas, semicolons, tabs, bars or blanks, or have fixed places.
     columns
         Names of the columns with longitude and latitude; by default found by their names, in any case.
     groups
         Name of a column whose values say which rows belong together.
+    where
+        Which rows are meant, such as ``mag >= 5 and depth < 70``; by default all.
+    bad
+        Rows whose coordinates are no numbers, or beyond ±90 and ±360 degrees, and lines with a wrong number of columns:
+        "raise" an error, or "skip" and count them.
+    frame
+        "earth": longitude and latitude.  "icrs": right ascension and declination.  "galactic": galactic longitude and
+        latitude.  Columns of the other frame of the sky are converted where a file has no others.
     """
     path = Path(path)
+    check_option(bad, ["raise", "skip"], "bad")
+    check_option(frame, [name for name in FRAMES if name != PLAIN.name], "frame")
+    request = Request(columns, groups, Filter.of(where), bad, FRAMES[frame])
     if not path.exists():
         raise InvalidInputError(f"There is no file {str(path)!r}.")
     if path.is_dir():
@@ -89,21 +67,23 @@ def read_points(path: Any, columns: Sequence[str] | None = None, groups: str | N
         raise InvalidInputError(f"{path.name} is empty.")
     ending = (path.suffixes or [""])[-2 if path.suffix == ".gz" and len(path.suffixes) > 1 else -1].lower()
     if ending in _TEXT:
-        found = _from_text(path, _TEXT[ending], columns, groups)
+        found = read_text(path, _TEXT[ending], request)
     elif ending in (".geojson", ".json"):
-        found = _from_geojson(path, groups)
+        found = _from_geojson(path, request)
     elif ending in (".parquet", ".pq"):
-        found = _from_frame(path, _read_parquet(path), columns, groups)
+        found = _from_parquet(path, request)
     elif ending in _GEOMETRY:
-        found = _from_geometry(path, groups)
+        found = _from_geometry(path, request)
     else:
         raise InvalidInputError(
-            f"{path.name} has an ending that is not known. Give .csv, .tsv, .parquet, .geojson, .gpkg, .shp or .fgb."
+            f"{path.name} has an ending that is not known. Give .csv, .tsv, .txt, .parquet, .geojson, .gpkg, .shp or "
+            ".fgb."
         )
     if len(found) == 0:
-        raise InvalidInputError(f"{path.name} holds no points.")
+        why = f": all {found.n_bad:,} rows are bad, the first: {found.first_bad}" if found.n_bad else ""
+        raise InvalidInputError(f"{path.name} holds no points{why}.")
     if found.groups is not None:
-        blank = np.isin(np.char.lower(found.groups.astype(str)), _MISSING)
+        blank = np.isin(np.char.lower(found.groups.astype(str)), MISSING)
         if blank.any():
             raise InvalidInputError(
                 f"{path.name} has {int(blank.sum()):,} of {len(found):,} points without a value in {groups!r}: fill it "
@@ -113,181 +93,70 @@ def read_points(path: Any, columns: Sequence[str] | None = None, groups: str | N
         found.X  # noqa: B018  degrees are checked here
     except InvalidInputError as error:
         raise InvalidInputError(f"{path.name}: {error}") from None
-    return found
+    return found.in_frame(request.frame)
 
 
-def _find(header: Sequence[str], columns: Sequence[str] | None, groups: str | None, name: str) -> list[int | None]:
-    """Places of longitude, latitude and groups among the columns."""
-    plain = [column.strip().lower() for column in header]
-
-    def place(wanted: str, what: str) -> int:
-        if plain.count(wanted.strip().lower()) > 1:
-            raise InvalidInputError(f"{name} has several columns {wanted!r}; rename all but one.")
-        if wanted.strip().lower() not in plain:
-            raise InvalidInputError(f"{name} has no column {wanted!r} for the {what}; it has {_listed(header)}.")
-        return plain.index(wanted.strip().lower())
-
-    if columns is not None:
-        lon, lat = (place(wanted, what) for wanted, what in zip(columns, ("longitude", "latitude"), strict=True))
-    else:
-        both = [[k for k, column in enumerate(plain) if column in names] for names in (LONGITUDES, LATITUDES)]
-        if not both[0] or not both[1]:
-            raise UnknownColumnsError(
-                f"{name} has no columns that look like longitude and latitude; it has {_listed(header)}.",
-                "Name them with columns=(longitude, latitude).",
-            )
-        # x and y beside better names are something else.
-        both = [[k for k in found if plain[k] not in ("x", "y")] or found for found in both]
-        if len(both[0]) > 1 or len(both[1]) > 1:
-            several = [header[k].strip() for found in both for k in found]
-            raise UnknownColumnsError(
-                f"{name} has several columns that look like longitude and latitude: {_listed(several)}.",
-                "Name two with columns=(longitude, latitude).",
-            )
-        lon, lat = both[0][0], both[1][0]
-    return [lon, lat, None if groups is None else place(groups, "groups")]
-
-
-def _listed(header: Sequence[str]) -> str:
-    shown = ", ".join(repr(column.strip()) for column in header[:12])
-    return shown + (", …" if len(header) > 12 else "")
-
-
-def _from_text(path: Path, delimiter: str | None, columns: Sequence[str] | None, groups: str | None) -> PointFile:
-    lon, lat, labels, without = array("d"), array("d"), [], 0
-    try:
-        with open_text(path) as file:
-            first = file.readline()
-            if "\0" in first:
-                raise InvalidInputError(
-                    f"{path.name} is no plain text (UTF-16, or a workbook): save it as CSV in UTF-8."
-                )
-            if delimiter is None:
-                delimiter = max(",;\t", key=first.count)
-            header = next(csv.reader([first], delimiter=delimiter), [])
-            i, j, k = _find(header, columns, groups, path.name)
-            assert i is not None
-            assert j is not None
-            if path.stat().st_size > _LARGE:
-                quick = _from_large_text(path, delimiter, header, i, j, k)
-                if quick is not None:
-                    return quick
-            for number, row in _rows(file, delimiter, path.stat().st_size):
-                if len(row) != len(header):
-                    raise InvalidInputError(f"{path.name}, line {number} has {len(row)} of {len(header)} columns.")
-                a, b = row[i].strip(), row[j].strip()
-                if a.lower() in _MISSING or b.lower() in _MISSING:
-                    without += 1
-                    continue
-                if delimiter != ",":  # decimal commas
-                    a, b = a.replace(",", "."), b.replace(",", ".")
-                try:
-                    x, y = parse_number(a), parse_number(b)
-                except ValueError:
-                    what, text = ("longitude", a) if not _is_number(a) else ("latitude", b)
-                    raise InvalidInputError(f"{path.name}, line {number}: the {what} {text!r} is no number.") from None
-                lon.append(x)
-                lat.append(y)
-                if k is not None:
-                    labels.append(row[k].strip())
-    except (OSError, EOFError, csv.Error, zlib.error) as error:
-        raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None
-    used = (header[i].strip(), header[j].strip())
-    return PointFile(path, np.array(lon), np.array(lat), np.array(labels) if k is not None else None, without, used)
-
-
-def _from_large_text(
-    path: Path, delimiter: str, header: Sequence[str], i: int, j: int, k: int | None
-) -> PointFile | None:
-    """By pyarrow, which reads twenty times as fast; None where it is absent or finds anything amiss."""
-    try:
-        import pyarrow as pa
-        from pyarrow import csv as arrow
-    except ImportError:
-        return None
-    names = [f"{place}" for place in range(len(header))]  # names in a file need not be unique
-    wanted = [names[place] for place in (i, j, k) if place is not None]
-    types = {names[i]: pa.float64(), names[j]: pa.float64(), **({names[k]: pa.string()} if k is not None else {})}
-    try:
-        table = arrow.read_csv(
-            path,
-            arrow.ReadOptions(column_names=names, skip_rows=1),
-            arrow.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            arrow.ConvertOptions(include_columns=wanted, column_types=types),
-        )
-    except (pa.ArrowException, OSError):
-        return None
-    found = _from_frame(
-        path, table.rename_columns([header[int(name)].strip() for name in wanted]), None, None, (0, 1, 2)
-    )
-    return found if k is not None else replace(found, groups=None)
-
-
-def _rows(file: Any, delimiter: str, size: int) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and rows that are not empty, with a progress bar for large files."""
-    reader = csv.reader(file, delimiter=delimiter)
-
-    def blocks() -> Iterator[list[tuple[int, list[str]]]]:
-        block: list[tuple[int, list[str]]] = []
-        for row in reader:
-            if row:
-                block.append((reader.line_num + 1, row))
-            if len(block) == _BLOCK:
-                yield block
-                block = []
-        yield block
-
-    expected = max(1, size // (_BYTES_A_ROW * _BLOCK))
-    for block in with_progress(blocks(), expected, "Reading points"):
-        yield from block
-
-
-def _is_number(text: str) -> bool:
-    try:
-        parse_number(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _from_geojson(path: Path, groups: str | None) -> PointFile:
+def _from_geojson(path: Path, request: Request) -> PointFile:
     loaded = read_json(path)
     try:
         check_crs(loaded)
-        return _points_of_geojson(path, loaded, groups)
+        return _points_of_geojson(path, loaded, request)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError(f"{path.name} is JSON, but no GeoJSON of points.") from None
 
 
-def _points_of_geojson(path: Path, loaded: Any, groups: str | None) -> PointFile:
-    lon, lat, labels, without = [], [], [], 0
+def _points_of_geojson(path: Path, loaded: Any, request: Request) -> PointFile:
+    groups = request.groups
     features = loaded.get("features", [loaded])
-    for feature in features:
+    found = Gathered(request, path.name, request.frame)
+    asked = _asked_properties(features, request.where, path.name)
+    for number, feature in enumerate(features):
         geometry = feature.get("geometry", feature)
+        properties = feature.get("properties") or {}
+        if not found.matches({name: properties.get(column) for name, column in asked.items()}):
+            continue
         if geometry is None:
-            without += 1
+            found.n_without += 1
             continue
         kind = geometry["type"]
         if not isinstance(kind, str):
             raise TypeError
         if kind not in ("Point", "MultiPoint"):
             raise InvalidInputError(f"{path.name} holds a {kind}; points are wanted.")
+        label = None
+        if groups is not None:
+            if groups not in properties:
+                raise InvalidInputError(
+                    f"{path.name} has a point without the property {groups!r} for the groups; "
+                    f"it has {named_list(list(properties))}."
+                )
+            label = str(properties[groups])
         places = [geometry["coordinates"]] if kind == "Point" else geometry["coordinates"]
         for place in places:
-            lon.append(_number(place[0]))
-            lat.append(_number(place[1]))
-            if groups is not None:
-                properties = feature.get("properties") or {}
-                if groups not in properties:
-                    raise InvalidInputError(
-                        f"{path.name} has a point without the property {groups!r} for the groups; "
-                        f"it has {_listed(list(properties))}."
-                    )
-                labels.append(str(properties[groups]))
-    named = np.array(labels) if groups is not None else None
-    return PointFile(path, np.array(lon), np.array(lat), named, without, ("longitude", "latitude"))
+            if request.bad == "raise" or _is_pair(place):
+                found.add(f"feature {number}", _number(place[0]), _number(place[1]), label)
+            else:
+                found.complain(f"feature {number}: the coordinates {place!r} are no two numbers")
+    return found.file(path, ("longitude", "latitude"))
+
+
+def _asked_properties(features: Any, where: Filter | None, name: str) -> Mapping[str, str]:
+    if where is None:
+        return {}
+    names = dict.fromkeys(key for feature in features for key in feature.get("properties") or {})
+    if not names:
+        raise InvalidInputError(f"{name} has no properties: the filter {where.text!r} cannot be used on it.")
+    return where.find_columns(list(names), name)
+
+
+def _is_pair(place: Any) -> bool:
+    try:
+        _number(place[0]), _number(place[1])
+    except (TypeError, IndexError, KeyError, OverflowError):
+        return False
+    return True
 
 
 def _number(value: Any) -> float:
@@ -297,64 +166,82 @@ def _number(value: Any) -> float:
     return float(value)
 
 
-def _read_parquet(path: Path) -> Any:
+def _from_parquet(path: Path, request: Request) -> PointFile:
     try:
+        import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise MissingDependencyError("Parquet files need pyarrow: pip install 'tmsm[geo]'.") from None
     try:
-        return pq.read_table(path)
+        table = pq.read_table(path)
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"{path.name} is no Parquet file: {error}.") from None
-
-
-def _from_frame(
-    path: Path,
-    table: Any,
-    columns: Sequence[str] | None,
-    groups: str | None,
-    places: Sequence[int | None] | None = None,
-) -> PointFile:
     names = table.column_names
-    i, j, k = _find(names, columns, groups, path.name) if places is None else places
-    both = []
-    for place in (i, j):
-        column = table.column(place)
-        try:
-            both.append(column.cast("float64").to_numpy())
-        except (ValueError, TypeError, NotImplementedError):
-            raise InvalidInputError(f"{path.name}: the column {names[place]!r} is not made of numbers.") from None
-    good = np.isfinite(both[0]) & np.isfinite(both[1])
-    labels = (
-        None if k is None or k >= len(names) else np.array([str(label) for label in table.column(k).to_pylist()])[good]
-    )
-    used = (names[i], names[j])
-    return PointFile(path, both[0][good], both[1][good], labels, int((~good).sum()), used)
+    places = request.places(names, path.name)
+    used = names[places.longitude], names[places.latitude]
+    if places.wkt and pa.types.is_binary(table.schema.field(places.longitude).type):
+        return _from_geometry(path, request)
+    kept = np.ones(table.num_rows, dtype=bool)
+    if request.where is not None:
+        columns = {name: table.column(place).to_pylist() for name, place in places.asked.items()}
+        kept = request.where.select(columns, table.num_rows, path.name)
+    labels = None
+    if places.groups is not None:
+        labels = np.array([str(label) for label in table.column(places.groups).to_pylist()], dtype=str)
+    if not places.wkt:
+        quick = _numbers(table.column(places.longitude)), _numbers(table.column(places.latitude))
+        if quick[0] is not None and quick[1] is not None:
+            lon, lat = quick[0], quick[1]
+            there = np.isfinite(lon) & np.isfinite(lat)
+            good = kept & there
+            if request.bad == "raise" or bool((np.abs(lon[good]) <= 360.0).all() and (np.abs(lat[good]) <= 90.0).all()):
+                without = int((kept & ~there).sum())
+                chosen = None if labels is None else labels[good]
+                whole = PointFile(path, lon[good], lat[good], chosen, without, used)
+                return replace(whole, frame=places.frame, read_as=places.frame)
+        elif not places.frame.is_sky and request.bad == "raise":
+            name = used[0] if quick[0] is None else used[1]
+            raise InvalidInputError(f"{path.name}: the column {name!r} is not made of numbers.")
+    found = Gathered(replace(request, where=None), path.name, places.frame)
+    cells = [table.column(place).to_pylist() for place in (places.longitude, places.latitude)]
+    for row in np.flatnonzero(kept).tolist():
+        label = None if labels is None else str(labels[row])
+        if places.wkt:
+            found.add_text(f"row {row}", cells[0][row], label)
+        else:
+            found.add(f"row {row}", cells[0][row], cells[1][row], label)
+    return found.file(path, used)
 
 
-def _from_geometry(path: Path, groups: str | None) -> PointFile:
+def _numbers(column: Any) -> Any:
+    """A column of Parquet as numbers, missing ones as NaN; None where it is made of something else."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return None
+    try:
+        return column.cast("float64").to_numpy()
+    except (ValueError, TypeError, NotImplementedError):
+        return None
+
+
+def _from_geometry(path: Path, request: Request) -> PointFile:
+    groups = request.groups
     frame = read_frame(path)
     if groups is not None and groups not in frame.columns:
         raise InvalidInputError(f"{path.name} has no column {groups!r} for the groups; it has {list(frame.columns)}.")
-    if frame.crs is not None:
+    frame = selected_frame(frame, request.where, path.name)
+    if frame.crs is not None and not request.frame.is_sky:
         frame = frame.to_crs(4326)
     geometry = frame.geometry
     good = ~(geometry.is_empty | geometry.isna()).to_numpy()
     kinds = set(geometry[good].geom_type)
     if kinds - {"Point"}:
         raise InvalidInputError(f"{path.name} holds {', '.join(sorted(kinds))}; points are wanted.")
-    labels = None if groups is None else frame[groups].astype(str).to_numpy()[good]
-    lon, lat = geometry.x.to_numpy()[good], geometry.y.to_numpy()[good]
-    return PointFile(path, lon, lat, labels, int((~good).sum()), ("longitude", "latitude"))
-
-
-def read_frame(path: Path) -> Any:
-    """A GeoDataFrame from any file that geopandas reads."""
-    try:
-        import geopandas
-    except ImportError:
-        raise MissingDependencyError(f"{path.name} needs geopandas: pip install 'tmsm[geo]'.") from None
-    try:
-        return geopandas.read_file(path)
-    except Exception as error:  # the engines raise errors of their own
-        raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None
+    lon, lat = geometry.x.to_numpy(), geometry.y.to_numpy()
+    labels = None if groups is None else frame[groups].astype(str).to_numpy()
+    found = Gathered(replace(request, where=None), path.name, request.frame)
+    found.n_without = int((~good).sum())
+    for row in np.flatnonzero(good).tolist():
+        found.add(f"row {row}", float(lon[row]), float(lat[row]), None if labels is None else labels[row])
+    return found.file(path, ("longitude", "latitude"))

@@ -9,12 +9,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from tmsm.data.groups import Groups, GroupSums
+from tmsm.data.named_tables import framed_points
 from tmsm.data.sources import ArraySource, RawBlock, Source
 from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.threads import single_threaded
 from tmsm.foundation.validation import check_option, check_sample_weight
+from tmsm.manifolds.frames import PLAIN, Frame
 from tmsm.regions import BorderView, Region
 from tmsm.regions.rounding import find_grid
 
@@ -79,13 +81,15 @@ class Rows:
 
     Each block is checked once, and its distances to the border are computed once, where they are costly and there is
     room for them.  ``n_outside`` counts the rows that the last complete run dropped.  ``on_border``, shape (k, D), are
-    those of a table that lay exactly on the border when these rows were `kept` of it.
+    those of a table that lay exactly on the border when these rows were `kept` of it.  ``frame`` is what the points
+    stand for, as far as their table says.
     """
 
-    def __init__(self, source: Source, region: Region, outside: str = "raise") -> None:
+    def __init__(self, source: Source, region: Region, outside: str = "raise", frame: Frame = PLAIN) -> None:
         self.source = source
         self.region = region
         self.outside = check_option(outside, ["raise", "drop"], "outside")
+        self.frame = frame
         self.n_outside = 0
         self.on_border: FloatArray = np.empty((0, source.n_columns))
         self._touching = self.on_border
@@ -105,7 +109,10 @@ class Rows:
         outside: str = "raise",
         groups: Groups | None = None,
     ) -> Rows:
-        """Of a table in memory, (n, D), with weights (n,) and groups; or of a source, which has its own."""
+        """Of a table in memory, (n, D), with weights (n,) and groups; or of a source, which has its own.
+
+        Where the manifold has longitudes, a table may have them in columns with names.
+        """
         if isinstance(X, Source):
             if sample_weight is not None or groups is not None:
                 raise InvalidInputError("A source of rows brings its own weights and groups: give none beside it.")
@@ -115,8 +122,10 @@ class Rows:
                     f"{region.manifold.embedding_dim} coordinates."
                 )
             return cls(X, region, outside)
-        table = region.manifold.as_rows(X)
-        return cls(ArraySource(table, check_sample_weight(sample_weight, len(table)), groups), region, outside)
+        framed = framed_points(X) if region.manifold.has_longitudes else None
+        table = region.manifold.as_rows(X if framed is None else framed.X)
+        source = ArraySource(table, check_sample_weight(sample_weight, len(table)), groups)
+        return cls(source, region, outside, PLAIN if framed is None else framed.frame)
 
     def __len__(self) -> int:
         return len(self.source)
@@ -228,26 +237,33 @@ class Rows:
         """Some n rows of the `sample` or a few more, without their weights, as rows of their own."""
         sample = self.sample()
         chosen = slice(None, None, max(1, len(sample) // n))
-        return Rows._of_view(sample.view.where(chosen), None, None)
+        return Rows._of_view(sample.view.where(chosen), None, None, self.frame)
 
     def kept(self) -> Rows:
         """The `sample` as rows of their own: what an estimate keeps to be judged by later."""
         sample = self.sample()
-        kept = Rows._of_view(sample.view, sample.weight, sample.groups)
+        kept = Rows._of_view(sample.view, sample.weight, sample.groups, self.frame)
         kept.on_border = self._touching
         return kept
 
     @classmethod
-    def _of_view(cls, view: BorderView, weight: FloatArray | None, groups: Groups | None) -> Rows:
+    def _of_view(cls, view: BorderView, weight: FloatArray | None, groups: Groups | None, frame: Frame) -> Rows:
         """Of rows that were checked and lie inside."""
-        rows = cls(ArraySource(view.X, weight, groups), view.region)
+        rows = cls(ArraySource(view.X, weight, groups), view.region, frame=frame)
         rows._known, rows._settled = view, True
         rows._sample = Sample(view, weight, groups)
         return rows
 
     def with_groups(self, groups: Groups | None) -> Rows:
         """The same rows, known to come in these groups."""
-        return Rows(self.source.with_groups(groups), self.region, self.outside)
+        return Rows(self.source.with_groups(groups), self.region, self.outside, self.frame)
+
+    def check_frame(self, frame: Frame) -> None:
+        """Raise where rows are known to be of another frame than those before them."""
+        if PLAIN not in (self.frame, frame) and self.frame != frame:
+            raise InvalidInputError(
+                f"X is in the frame {self.frame.name!r}, and the fit was made in {frame.name!r}: bring them into one."
+            )
 
     def same_as(self, other: Rows) -> bool:
         """Whether two tables have the same rows and weights."""

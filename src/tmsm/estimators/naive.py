@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tmsm.data.named_tables import framed_points
 from tmsm.data.rows import Block, Rows
 from tmsm.estimators.base import Estimator, check_linear, check_model, require_rows
 from tmsm.foundation.arrays import ArrayLike
@@ -48,8 +49,12 @@ class NaiveMLE(Estimator):
 
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
         model = check_linear(check_model(self.model))
-        bound = model if model.is_bound else model.on(model.usual_manifold(as_rows(X, "X").shape[1]))
-        return Rows.of(X, Everywhere(bound.manifold), sample_weight)
+        if model.is_bound:
+            return Rows.of(X, Everywhere(model.manifold), sample_weight)
+        # A table with longitudes and latitudes is on S², where the model can be.
+        framed = framed_points(X, on_sphere=False) if model.usual_manifold(3).has_longitudes else None
+        width = as_rows(X, "X").shape[1] if framed is None else 3
+        return Rows.of(X if framed is None else framed, Everywhere(model.usual_manifold(width)), sample_weight)
 
     def _estimate(self, rows: Rows) -> Fit:
         sample = rows.sample()
@@ -94,6 +99,7 @@ class NaiveMLE(Estimator):
         """
         fit = self.result_
         rows = Rows.of(X, fit.region, sample_weight)
+        rows.check_frame(fit.kept.frame)
 
         def block_sums(block: Block) -> tuple[float, float]:
             values, w = fit.model.log_kernel(block.X, fit.theta), block.sample_weight

@@ -185,6 +185,7 @@ class ScoreMatching(Estimator):
                     "The model, region, weight or exposure has changed since the first partial_fit: "
                     "start over with fit, or with a new estimator."
                 )
+            rows.check_frame(before.problem.kept.frame)
             features = before.moments.features
             more = accumulate(before.moments.equations, rows, reference=features.reference if features else None)
             moments = before.moments if more is None else before.moments + more
@@ -220,6 +221,7 @@ class ScoreMatching(Estimator):
         """
         fit = self.result_
         rows = self._as_fitted()._rows(X, sample_weight)
+        rows.check_frame(fit.kept.frame)
         equations = OneWeight(fit.model, plain_weight(rows.region), fit.log_exposure)
         if not equations.is_linear:
             if len(rows.sample()) == 0:

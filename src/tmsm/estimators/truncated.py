@@ -168,6 +168,7 @@ class TruncatedMLE(Estimator):
         """
         fit, made = self.result_, self._as_fitted()
         rows = Rows.of(X, made.region, sample_weight, made.outside)
+        rows.check_frame(fit.kept.frame)
         model = check_linear(fit.model)
         sums = _sums(model, rows)
         value = made._mean_log_density(model, fit.theta, rows, sums)

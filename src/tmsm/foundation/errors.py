@@ -26,12 +26,14 @@ class InvalidInputError(TmsmError, ValueError):
 class UnknownColumnsError(InvalidInputError):
     """It is not clear which columns of a table are meant.
 
-    ``problem`` says why, without the advice that follows it in the message.
+    ``problem`` says why, without the advice that follows it in the message.  ``frame`` names the frame that the table
+    has columns of, where it is another one than was asked for.
     """
 
-    def __init__(self, problem: str, advice: str) -> None:
+    def __init__(self, problem: str, advice: str, frame: str | None = None) -> None:
         super().__init__(f"{problem} {advice}")
         self.problem = problem
+        self.frame = frame
 
 
 class CrossingError(InvalidInputError):

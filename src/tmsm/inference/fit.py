@@ -289,6 +289,7 @@ class Fit:
 
     def check_rows(self, rows: Rows) -> None:
         """Raise unless these are the rows that the estimate was made from."""
+        rows.check_frame(self.kept.frame)
         n = sum(rows.map(lambda block: len(block.X)))
         if n == 0:
             raise InvalidInputError(rows.describe_absence())

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_option
 from tmsm.manifolds.base import DistanceUnit
 from tmsm.manifolds.lonlat import EARTH_RADIUS_KM, lonlat_of
@@ -21,6 +22,7 @@ __all__ = [
     "ICRS_TO_GALACTIC",
     "PLAIN",
     "Frame",
+    "change_frame",
     "frame_named",
     "readable_length",
 ]
@@ -141,3 +143,13 @@ ICRS_TO_GALACTIC.flags.writeable = False
 def frame_named(name: str, argument: str = "frame") -> Frame:
     """The frame of a name; an error that lists them where there is none."""
     return FRAMES[check_option(name, FRAMES, argument)]
+
+
+def change_frame(X: FloatArray, given: Frame, wanted: Frame) -> FloatArray:
+    """Unit vectors (n, 3) of one frame of the sky in another."""
+    if given == wanted:
+        return X
+    if {given.name, wanted.name} != {ICRS.name, GALACTIC.name}:
+        raise InvalidInputError(f"Directions of {given.title} are none of {wanted.title}.")
+    turned: FloatArray = X @ (ICRS_TO_GALACTIC.T if given == ICRS else ICRS_TO_GALACTIC)
+    return turned

@@ -20,6 +20,7 @@ from tmsm.regions.polygon.longitudes import continuous, turns
 from tmsm.regions.polygon.outlines import collapse, open_ring, split_lonlat_rings, stacked
 
 __all__ = [
+    "LonLatPolygon",
     "check_crs",
     "continuous_polygons",
     "geojson_polygons",
@@ -38,7 +39,7 @@ _DEGREES = re.compile(
     r"|4326|CRS:?84|WGS ?84",
     re.IGNORECASE,
 )
-_OTHER_FORMATS = "Shapefiles, GeoPackages and FlatGeobufs are read with geopandas.read_file and from_geometry."
+_OTHER_FORMATS = "Shapefiles, GeoPackages and FlatGeobufs are read with SphericalPolygon.from_file."
 
 
 def geojson_polygons(source: Any) -> tuple[list[LonLatPolygon], FloatArray | None]:

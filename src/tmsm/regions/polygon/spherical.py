@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray
 from tmsm.foundation.errors import CrossingError, InvalidInputError
+from tmsm.foundation.filters import Filter
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.validation import as_float_array, check_number, check_option, check_unit_vector
 from tmsm.foundation.values import frozen_array
@@ -18,6 +20,7 @@ from tmsm.manifolds import Manifold, Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
 from tmsm.regions.landmarks import Landmarks, ring_landmarks
+from tmsm.regions.polygon.files import file_polygons
 from tmsm.regions.polygon.geojson import (
     continuous_polygons,
     geojson_polygons,
@@ -161,6 +164,45 @@ class SphericalPolygon(Region):
         Parameters are those of `from_geojson`.
         """
         return _from_polygons(geometry_polygons(geometry), inside, edges, tolerance)
+
+    @staticmethod
+    def from_file(
+        path: str | Path,
+        where: str | Filter | None = None,
+        *,
+        inside: ArrayLike | None = None,
+        edges: str = "lonlat",
+        tolerance: float = 100.0,
+    ) -> SphericalPolygon:
+        """From a file: GeoJSON, WKT text in degrees, or any that geopandas reads (GeoPackage, shapefile, FlatGeobuf).
+
+        Parameters
+        ----------
+        path
+            The file; its ending says what it holds.
+        where
+            Which features are meant, as a condition on their properties or columns: ``ADMIN = "Nepal"``,
+            ``POP_EST > 1e6 and CONTINENT in ("Asia", "Africa")``, ``not [a name with blanks] = null``.  By default all.
+        inside, edges, tolerance
+            As in `from_geojson`.
+
+        Examples
+        --------
+        >>> import json, pathlib, tempfile, tmsm
+        >>> def square(name, west):
+        ...     ring = [[west, 0], [west + 10, 0], [west + 10, 10], [west, 10], [west, 0]]
+        ...     geometry = {"type": "Polygon", "coordinates": [ring]}
+        ...     return {"type": "Feature", "properties": {"name": name}, "geometry": geometry}
+        >>> world = {"type": "FeatureCollection", "features": [square("A", 0), square("B", 50)]}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "world.geojson"
+        ...     _ = path.write_text(json.dumps(world))
+        ...     region = tmsm.SphericalPolygon.from_file(path, where="name = 'B'")
+        >>> region.contains(tmsm.lonlat_to_xyz([5, 55], [5, 5]))
+        array([False,  True])
+        """
+        polygons, kept = file_polygons(path, where)
+        return _from_polygons(polygons, kept if inside is None else inside, edges, tolerance)
 
     def to_geojson(self) -> dict[str, Any]:
         """A GeoJSON MultiPolygon of the rings; read it back with ``edges="geodesic"``.

@@ -1,0 +1,242 @@
+"""What is asked of a file of points, and the points that it gave."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.data.column_names import column_at, find_pair, find_wkt
+from tmsm.data.named_tables import FramedPoints
+from tmsm.foundation.angles import parse_angle
+from tmsm.foundation.arrays import BoolArray, FloatArray
+from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
+from tmsm.foundation.filters import Filter
+from tmsm.foundation.validation import parse_number
+from tmsm.manifolds.coordinates import lonlat_to_xyz
+from tmsm.manifolds.frames import EARTH, Frame, change_frame
+
+__all__ = ["MISSING", "BadCellError", "Gathered", "Places", "PointFile", "Request"]
+
+MISSING = ("", "nan", "na", "n/a", "null", "none", "-", ".")
+_POINT = re.compile(
+    r"\s*(?:SRID\s*=\s*(?P<srid>\d+)\s*;)?\s*POINT\s*(?:ZM|Z|M)?\s*"
+    r"(?:(?P<empty>EMPTY)|\(\s*(?P<x>\S+)\s+(?P<y>[^\s)]+)(?:\s+[^\s)]+)*\s*\))\s*",
+    re.IGNORECASE,
+)
+
+
+@final
+@dataclass(frozen=True)
+class PointFile:
+    """Points of a file.
+
+    Attributes
+    ----------
+    longitude, latitude
+        Degrees, shape (n,), in the frame.
+    groups
+        Labels of groups, shape (n,), or None.
+    n_without
+        Rows that had no coordinates and were left out.
+    columns
+        The names of the two columns that were read.
+    n_bad, first_bad
+        Rows that could not be read and were left out, and what is wrong with the first of them, or None.
+    frame
+        What the coordinates are.
+    read_as
+        The frame that the columns of the file are in: another one where they were converted.
+    """
+
+    path: Path
+    longitude: FloatArray
+    latitude: FloatArray
+    groups: Any
+    n_without: int
+    columns: tuple[str, str]
+    n_bad: int = 0
+    first_bad: str | None = None
+    frame: Frame = EARTH
+    read_as: Frame = EARTH
+
+    def __len__(self) -> int:
+        return self.longitude.size
+
+    @cached_property
+    def X(self) -> FloatArray:
+        """Unit vectors, shape (n, 3)."""
+        return lonlat_to_xyz(self.longitude, self.latitude)
+
+    def points(self, chosen: BoolArray) -> FramedPoints:
+        """Some of the points, with their frame."""
+        return FramedPoints(self.X[chosen], self.frame)
+
+    def in_frame(self, frame: Frame) -> PointFile:
+        """The same directions in another frame of the sky."""
+        if frame == self.frame:
+            return self
+        lon, lat = frame.lonlat(change_frame(self.X, self.frame, frame))
+        return replace(self, longitude=lon, latitude=lat, frame=frame)
+
+
+class BadCellError(ValueError):
+    """A cell that is no coordinate; its text says why."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where in a row the coordinates are, or a point as WKT, the group, and what a filter asks for."""
+
+    longitude: int
+    latitude: int
+    frame: Frame
+    groups: int | None
+    asked: Mapping[str, int]
+    wkt: bool = False
+
+    @property
+    def all(self) -> list[int]:
+        """Every place, each once."""
+        both = [self.longitude, self.latitude, *([] if self.groups is None else [self.groups]), *self.asked.values()]
+        return list(dict.fromkeys(both))
+
+
+@dataclass(frozen=True)
+class Request:
+    """How a file is to be read: the arguments of `read_points`."""
+
+    columns: Sequence[str] | None
+    groups: str | None
+    where: Filter | None
+    bad: str
+    frame: Frame
+
+    def places(self, header: Sequence[str], whose: str) -> Places:
+        """Where it stands, among the columns."""
+        asked = {}
+        groups = None if self.groups is None else column_at(header, self.groups, "groups", whose)
+        if self.where is not None:
+            # Names as they are looked for; the first of several that are the same.
+            stripped = [column.strip() for column in header]
+            asked = {name: stripped.index(column) for name, column in self.where.find_columns(stripped, whose).items()}
+        if self.columns is not None:
+            names = zip(self.columns, self.frame.coordinates, strict=True)
+            lon, lat = (column_at(header, wanted, what, whose) for wanted, what in names)
+            return Places(lon, lat, self.frame, groups, asked)
+        try:
+            pair = find_pair(header, whose, self.frame)
+        except UnknownColumnsError:
+            wkt = find_wkt(header)
+            if wkt is None:
+                raise
+            return Places(wkt, wkt, self.frame, groups, asked, wkt=True)
+        return Places(pair.longitude, pair.latitude, pair.frame, groups, asked)
+
+
+@dataclass
+class Gathered:
+    """Points as they are read, one row after the other."""
+
+    request: Request
+    name: str
+    frame: Frame
+    lon: array[float] = field(default_factory=lambda: array("d"))
+    lat: array[float] = field(default_factory=lambda: array("d"))
+    labels: list[str] = field(default_factory=list)
+    n_without: int = 0
+    n_bad: int = 0
+    first_bad: str | None = None
+    n_rows: int = 0
+    n_matching: int = 0
+    seen: list[Any] = field(default_factory=list)
+
+    def matches(self, values: Mapping[str, Any]) -> bool:
+        """Whether the filter takes a row, which is counted."""
+        where = self.request.where
+        self.n_rows += 1
+        if where is not None:
+            if not where.holds(values):
+                if not self.n_matching and values and len(self.seen) < 1000:
+                    self.seen.append(values[where.columns[0]])
+                return False
+            self.n_matching += 1
+        return True
+
+    def complain(self, problem: str) -> None:
+        """Count a bad row, or raise; ``problem`` begins with its place."""
+        if self.request.bad == "raise":
+            raise InvalidInputError(f"{self.name}, {problem}.")
+        self.n_bad += 1
+        self.first_bad = self.first_bad or problem
+
+    def add(self, place: Callable[[], str] | str, a: Any, b: Any, label: str | None = None) -> None:
+        """Take a longitude and a latitude in degrees, texts or numbers; ``place`` says where in the file."""
+        if _is_missing(a) or _is_missing(b):
+            self.n_without += 1
+            return
+        try:
+            x, y = self._angle(a, 0), self._angle(b, 1)
+            if self.request.bad == "skip":
+                for value, limit, what in ((x, 360.0, 0), (y, 90.0, 1)):
+                    if not abs(value) <= limit:
+                        raise BadCellError(f"the {self.frame.coordinates[what]} {value:g} is beyond ±{limit:g} degrees")
+        except BadCellError as error:
+            self.complain(f"{place if isinstance(place, str) else place()}: {error}")
+            return
+        self.lon.append(x)
+        self.lat.append(y)
+        if label is not None:
+            self.labels.append(label)
+
+    def add_text(self, place: Callable[[], str] | str, text: Any, label: str | None = None) -> None:
+        """Take a point as WKT."""
+        if _is_missing(text):
+            self.n_without += 1
+            return
+        found = _POINT.fullmatch(str(text))
+        if found is None or (found["srid"] or "4326") != "4326":
+            shown = str(text) if len(str(text)) <= 60 else f"{str(text)[:57]}..."
+            self.complain(f"{place if isinstance(place, str) else place()}: {shown!r} is no POINT (x y) in degrees")
+        elif found["empty"]:
+            self.n_without += 1
+        else:
+            self.add(place, found["x"], found["y"], label)
+
+    def _angle(self, value: Any, axis: int) -> float:
+        name = self.frame.coordinates[axis]
+        if not isinstance(value, str):
+            if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+                raise BadCellError(f"the {name} {value!r} is no number")
+            return float(value)
+        try:
+            if self.frame.is_sky:
+                return parse_angle(value, hours=axis == 0 and name == "right ascension")
+            return parse_number(value)
+        except ValueError:
+            what = "angle" if self.frame.is_sky else "number"
+            raise BadCellError(f"the {name} {value!r} is no {what}") from None
+
+    def file(self, path: Path, columns: tuple[str, str]) -> PointFile:
+        """The points, in the frame that their columns are in."""
+        where = self.request.where
+        if where is not None and not self.n_matching and self.n_rows:
+            raise InvalidInputError(where.describe_absence(self.n_rows, self.seen, path.name))
+        labels = None if self.request.groups is None else np.array(self.labels, dtype=str)
+        return PointFile(
+            path, np.array(self.lon), np.array(self.lat), labels, self.n_without, columns,
+            self.n_bad, self.first_bad, self.frame, self.frame,
+        )  # fmt: skip
+
+
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.lower() in MISSING
+    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))
