@@ -1,6 +1,7 @@
 """tmsm: fit probability models to data that were only seen inside part of a curved space."""
 
 from tmsm import datasets
+from tmsm.data.exposure_map import ExposureMap
 from tmsm.display import report
 from tmsm.display.plots import FitDisplay
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
@@ -34,6 +35,7 @@ __all__ = [
     "Cap",
     "Euclidean",
     "Everywhere",
+    "ExposureMap",
     "FisherBingham",
     "FitDisplay",
     "HalfSpace",

@@ -23,7 +23,7 @@ from tmsm.inference.discrepancy import Discrepancy, LikelihoodDiscrepancy, Quadr
 from tmsm.inference.goodness import GoodnessOfFit, over_identification
 from tmsm.inference.influence import Influence, group_errors
 from tmsm.inference.profile import profile_interval
-from tmsm.matching.exposure import LogExposure
+from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.likelihood import RegionLikelihood
 from tmsm.matching.moments import Moments
 from tmsm.models.base import Model
@@ -114,7 +114,7 @@ class Fit:
     objective: float | None = None
     moments: Moments | None = None
     method: str = ""
-    log_exposure: LogExposure | None = None
+    exposure: KnownExposure | None = None
     facts: tuple[tuple[str, str], ...] = ()
     _shelf: Shelf = field(default_factory=Shelf, init=False, compare=False, repr=False)
 
@@ -163,16 +163,14 @@ class Fit:
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit | None:
         """Whether the rows could come from the model; None where there are too few."""
-        return over_identification(self.model, self.kept, self.theta, self.log_exposure)
+        return over_identification(self.model, self.kept, self.theta, self.exposure)
 
     @cached_property
     def criterion(self) -> Criterion:
         """An estimate of J on new rows."""
         if not self.complete:
             raise InvalidInputError("A stream keeps only its first rows and has no information criterion: use fit.")
-        return information_criterion(
-            self.model, self.kept, self.theta, self.influence, self.log_exposure, self.kept_share
-        )
+        return information_criterion(self.model, self.kept, self.theta, self.influence, self.exposure, self.kept_share)
 
     @cached_property
     def discrepancy(self) -> Discrepancy:
