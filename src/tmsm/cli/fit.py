@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tmsm.cli.options import Columns, Known, ModelName, Outside, Points, RegionText, Weight
+from tmsm.cli.options import Columns, Exposure, Known, ModelName, Outside, Points, RegionText, Weight
 
 __all__ = ["compare", "fit", "show"]
 
@@ -24,6 +24,7 @@ def fit(
     known: Known = None,
     columns: Columns = None,
     outside: Outside = "raise",
+    exposure: Exposure = None,
     groups: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Rows with the same value here may depend on each other.")
     ] = None,
@@ -39,24 +40,26 @@ def fit(
     """Fit a model to points that were only seen inside a border."""
     import numpy as np
 
-    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, rows_inside
+    from tmsm.cli.inputs import make_estimator, make_model, read_exposure, read_region, read_table, rows_inside
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import made_by, show_json, show_record
     from tmsm.cli.streams import say
     from tmsm.display.record import FitRecord
     from tmsm.foundation.validation import check_option
     from tmsm.foundation.whole_files import is_standard_output, write_text, write_whole
+    from tmsm.manifolds.frames import EARTH
 
     check_option(outside, ["raise", "drop"], "--outside")
     printed = {"--json": Path("-") if json else None}
-    check_outputs([points, Path(region)], {**printed, "--save": save, "--plot": plot, "--report": report})
+    read = [points, Path(region), *([] if exposure is None else [exposure])]
+    check_outputs(read, {**printed, "--save": save, "--plot": plot, "--report": report})
     chosen = make_model(model, known or [])
     table = read_table(points, columns, groups)
-    border = read_region(region)
+    border, seen = read_region(region, EARTH), read_exposure(exposure, EARTH)
     inside = rows_inside(table, border, outside)
     X = table.X[inside]
     labels = None if table.groups is None else table.groups[inside]
-    estimator = make_estimator(method, chosen, border, weight)
+    estimator = make_estimator(method, chosen, border, weight, seen)
     estimator.fit(X, groups=labels)
     record = FitRecord.of(estimator, made_by())
     if json:
@@ -115,25 +118,27 @@ def compare(
     weight: Weight = "auto",
     columns: Columns = None,
     outside: Outside = "raise",
+    exposure: Exposure = None,
 ) -> None:
     """Compare models of the same points by an information criterion that needs no normalising constant."""
-    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, rows_inside
+    from tmsm.cli.inputs import make_estimator, make_model, read_exposure, read_region, read_table, rows_inside
     from tmsm.cli.screen import show_table
     from tmsm.cli.streams import say
     from tmsm.foundation.errors import EstimationError
     from tmsm.foundation.text import readable_p
     from tmsm.foundation.validation import check_option
     from tmsm.inference.comparison import compare as compare_fits
+    from tmsm.manifolds.frames import EARTH
 
     check_option(outside, ["raise", "drop"], "--outside")
     chosen = {name: make_model(name, [], "--models") for name in models.split(",")}
     table = read_table(points, columns)
-    border = read_region(region)
+    border, seen = read_region(region, EARTH), read_exposure(exposure, EARTH)
     X = table.X[rows_inside(table, border, outside)]
     fits = []
     for name, model in chosen.items():
         try:
-            fits.append(make_estimator("score", model, border, weight).fit(X))
+            fits.append(make_estimator("score", model, border, weight, seen).fit(X))
         except EstimationError as error:
             say(f"{name}: {error}")
     if not fits:

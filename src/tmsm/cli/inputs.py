@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from tmsm.data.exposure_map import ExposureMap
 from tmsm.data.point_files import PointFile, read_frame, read_points
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.estimators.base import Estimator
@@ -14,12 +15,23 @@ from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds import Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
+from tmsm.manifolds.frames import FRAMES, PLAIN, Frame
 from tmsm.models import Bingham, FisherBingham, Kent, VonMisesFisher, Watson
 from tmsm.models.base import Model
-from tmsm.regions import Cap, Everywhere, LonLatBox, Region, SphericalPolygon
+from tmsm.regions import Cap, Everywhere, HealpixMask, LonLatBox, Region, SphericalPolygon
+from tmsm.regions.healpix_files import kind_of_file
 from tmsm.regions.rounding import find_grid
 
-__all__ = ["METHODS", "MODELS", "make_estimator", "make_model", "read_region", "read_table", "rows_inside"]
+__all__ = [
+    "METHODS",
+    "MODELS",
+    "make_estimator",
+    "make_model",
+    "read_exposure",
+    "read_region",
+    "read_table",
+    "rows_inside",
+]
 
 MODELS: dict[str, type[Model]] = {
     "vmf": VonMisesFisher,
@@ -32,8 +44,11 @@ METHODS = ("score", "refined", "mle", "naive")
 _SHAPES = {"cap": ("longitude", "latitude", "radius"), "box": ("west", "south", "east", "north")}
 
 
-def read_region(text: str) -> Region:
-    """A border: a file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH[,rounded=STEP]" or "everywhere"."""
+def read_region(text: str, frame: Frame | None = None) -> Region:
+    """A border: a file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH[,rounded=STEP]" or "everywhere".
+
+    A file that says in which frame it is must agree with that of the points, if it is given.
+    """
     if text == "everywhere":
         return Everywhere(Sphere(2))
     if text == "usa":
@@ -48,14 +63,48 @@ def read_region(text: str) -> Region:
         raise InvalidInputError(f"{text!r} is a folder; give the file that holds the border.")
     if not path.is_file():
         raise InvalidInputError(
-            f"There is no file {text!r}. Give a border as GeoJSON or any file that geopandas reads, "
-            "or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere."
+            f"There is no file {text!r}. Give a border as GeoJSON, any file that geopandas reads, a HEALPix mask "
+            "or MOC, or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere."
         )
     if path.stat().st_size == 0:
         raise InvalidInputError(f"{path.name} is empty.")
+    if _is_mask(path):
+        mask = HealpixMask.from_file(path)
+        _agree(path, mask.frame, frame)
+        return mask
     if path.suffix.lower() in (".geojson", ".json"):
         return SphericalPolygon.from_geojson(path)
     return SphericalPolygon.from_geometry(read_frame(path))
+
+
+def _is_mask(path: Path) -> bool:
+    """Whether a file is a sky mask, not polygons."""
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith((".json", ".txt")):
+        return kind_of_file(path).startswith("moc-")
+    return name.endswith((".fits", ".fit", ".fts", ".moc"))
+
+
+def read_exposure(path: Path | None, frame: Frame | None = None) -> ExposureMap | None:
+    """A map of exposures; one that says in which frame it is must agree with that of the points, if it is given."""
+    if path is None:
+        return None
+    found = ExposureMap.from_file(path)
+    _agree(path, found.frame, frame)
+    return found
+
+
+def _agree(path: Path, name: str | None, frame: Frame | None) -> None:
+    if name is None or frame is None or frame.name in (name, PLAIN.name):
+        return
+    given, points = FRAMES[name], f"{frame.coordinates[0]} and {frame.coordinates[1]} of {frame.title}"
+    if given.is_sky:
+        advice = f"Say --sky {name} if the points are there, too"
+    else:
+        advice = "Leave out --sky if the points are there, too"
+    raise InvalidInputError(
+        f"{path.name} is a map of {given.title}, and the points are taken for {points}. {advice}, or convert the map."
+    )
 
 
 def _shape(kind: str, rest: str) -> Region:
@@ -98,14 +147,19 @@ def make_model(name: str, known: list[str], option: str = "--model") -> Model:
     return MODELS[name](**values)
 
 
-def make_estimator(method: str, model: Model, region: Region, weight: str) -> Estimator:
+def make_estimator(
+    method: str, model: Model, region: Region, weight: str, exposure: ExposureMap | None = None
+) -> Estimator:
     """The estimator that a method's name stands for."""
     check_option(method, METHODS, "--method")
+    if method == "naive" and exposure is not None:
+        raise InvalidInputError("--exposure is not for --method naive, which takes every place for equally well seen.")
     if method in ("naive", "mle"):
         if weight != "auto":
             raise InvalidInputError(f"--weight is for score matching, not for --method {method}.")
-        return NaiveMLE(model) if method == "naive" else TruncatedMLE(model, region)
-    return ScoreMatching(model, region, weight, refine="mle" if method == "refined" else None)
+        return NaiveMLE(model) if method == "naive" else TruncatedMLE(model, region, log_exposure=exposure)
+    refine: Literal["mle"] | None = "mle" if method == "refined" else None
+    return ScoreMatching(model, region, weight, log_exposure=exposure, refine=refine)
 
 
 def rows_inside(points: PointFile, region: Region, outside: str) -> Any:

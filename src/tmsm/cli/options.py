@@ -10,7 +10,7 @@ import typer
 
 from tmsm.foundation.validation import parse_number
 
-__all__ = ["Columns", "Known", "ModelName", "Outside", "Points", "RegionText", "Weight", "real", "whole"]
+__all__ = ["Columns", "Exposure", "Known", "ModelName", "Outside", "Points", "RegionText", "Weight", "real", "whole"]
 
 
 def real(text: Any) -> float:
@@ -40,8 +40,8 @@ RegionText = Annotated[
     typer.Option(
         "--region",
         metavar="BORDER",
-        help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, usa, "
-        "cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere.",
+        help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, a HEALPix mask or MOC, "
+        "usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere.",
     ),
 ]
 ModelName = Annotated[str, typer.Option("--model", help="vmf, kent, fisher-bingham, bingham or watson.")]
@@ -53,5 +53,13 @@ Weight = Annotated[
 ]
 Columns = Annotated[
     str | None, typer.Option(metavar="LON,LAT", help="Names of the columns, where they cannot be guessed.")
+]
+Exposure = Annotated[
+    Path | None,
+    typer.Option(
+        "--exposure",
+        metavar="FILE",
+        help="A map of exposure times or detection probabilities: HEALPix or an image in FITS, GeoTIFF, ASCII grid.",
+    ),
 ]
 Outside = Annotated[str, typer.Option(help="Points outside the border: raise or drop.")]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from tmsm.foundation.optional import load_package
 from tmsm.foundation.validation import as_float_array, check_flag
 from tmsm.foundation.values import ValueObject
 from tmsm.manifolds.frames import FRAMES, PLAIN, Frame, frame_named
+from tmsm.regions import Region
 
 __all__ = ["ExposureMap"]
 
@@ -24,6 +24,18 @@ __all__ = ["ExposureMap"]
 _BLOCK = 200_000
 # Points that are interpolated together.
 _POINTS = 100_000
+# How far to look for a pixel that is not blank, in pixels.
+_REACHES = (0.6, 1.2)
+
+
+class _Mean(NamedTuple):
+    """What was interpolated, the sum of the weights, which of the four pixels are not blank, and their values."""
+
+    value: FloatArray
+    total: FloatArray
+    known: BoolArray
+    values: FloatArray
+    stencil: Stencil
 
 
 @final
@@ -146,45 +158,74 @@ class ExposureMap(ValueObject):
     def log_values(self, X: Any) -> FloatArray:
         """The logarithm alone, shape (n,)."""
         X = np.ascontiguousarray(X, dtype=np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.concatenate(
-                [
-                    np.log(self._mean(self.grid.stencil(X[k : k + _POINTS], False))[0])
-                    for k in range(0, max(len(X), 1), _POINTS)
-                ]
-            )
+        starts = range(0, max(len(X), 1), _POINTS)
+        values: FloatArray = np.concatenate([self._mean(X[k : k + _POINTS], False).value for k in starts])
+        return np.log(values)
 
     def _interpolated(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        stencil = self.grid.stencil(X, True)
-        assert stencil.slope is not None, "asked for"
-        mean, total, known, values = self._mean(stencil)
+        found = self._mean(X, True)
+        assert found.stencil.slope is not None, "asked for"
         # e = Σ w v / Σ w, so that ∇e = Σ (v − e) ∇w / Σ w.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = np.where(known, values - mean[:, None], 0.0) / (total * mean)[:, None]
-            return np.log(mean), np.einsum("nk,nkd->nd", factor, stencil.slope)
+        factor = np.where(found.known, found.values - found.value[:, None], 0.0)
+        factor /= (np.where(found.total > 0.0, found.total, np.inf) * found.value)[:, None]
+        return np.log(found.value), np.einsum("nk,nkd->nd", factor, found.stencil.slope)
 
-    def _mean(self, stencil: Stencil) -> tuple[FloatArray, FloatArray, BoolArray, FloatArray]:
-        """The mean over pixels that are not blank, the sum of their weights, which they are, and all values."""
+    def _mean(self, X: FloatArray, slopes: bool, *, alone: bool = False) -> _Mean:
+        """The exposure at points (n, 3), NaN where there is none, from pixels that are not blank.
+
+        In a corner of a pixel all those around may be blank.  Then what lies within a pixel is taken, unless ``alone``.
+        """
+        stencil = self.grid.stencil(X, slopes)
         values = self._completed[stencil.pixel]
         known = (stencil.pixel >= 0) & (values > 0.0)
         weight = np.where(known, stencil.weight, 0.0)
         total = weight.sum(axis=1)
-        total[total < 1e-12] = np.nan
-        return np.einsum("nk,nk->n", weight, np.where(known, values, 0.0)) / total, total, known, values
+        total[total < 1e-12] = 0.0
+        with np.errstate(invalid="ignore"):
+            value = np.einsum("nk,nk->n", weight, np.where(known, values, 0.0)) / total
+        value[total == 0.0] = np.nan
+        found = _Mean(value, total, known, values, stencil)
+        if alone:
+            return found
+        for reach in _REACHES:
+            todo = np.flatnonzero((stencil.pixel >= 0).any(axis=1) & np.isnan(value))
+            if todo.size == 0:
+                break
+            around = [self._mean(Y, False, alone=True).value for Y in _ring(X[todo], reach * self.grid.spacing)]
+            seen = np.isfinite(around)
+            with np.errstate(invalid="ignore"):
+                value[todo] = np.where(seen, around, 0.0).sum(axis=0) / seen.sum(axis=0)
+        return found
 
     @cached_property
     def _completed(self) -> FloatArray:
         return np.nan_to_num(self.grid.completed(np.nan_to_num(self.values)))
 
-    def blank_centres(self, bounds: tuple[FloatArray, FloatArray]) -> Iterator[FloatArray]:
-        """Centres of the pixels that are zero or missing and lie in a box of the embedding space, in blocks (m, 3)."""
+    def blank_inside(self, region: Region) -> tuple[int, FloatArray | None]:
+        """How many pixels that are zero or missing have their centres inside a region, and the first of these."""
+        if region not in self._shelf:
+            self._shelf[region] = self._count_blank(region)
+        return self._shelf[region]
+
+    @cached_property
+    def _shelf(self) -> dict[Region, tuple[int, FloatArray | None]]:
+        """What is known of regions: several models are often fitted inside one."""
+        return {}
+
+    def _count_blank(self, region: Region) -> tuple[int, FloatArray | None]:
         blank = np.flatnonzero(~(self.values > 0.0))
-        lower, upper = bounds
+        lower, upper = region.bounds
+        count, first = 0, None
         for start in range(0, blank.size, _BLOCK):
             centres = self.grid.centres(blank[start : start + _BLOCK])
-            near = ((centres >= lower - 1e-9) & (centres <= upper + 1e-9)).all(axis=1)
-            if near.any():
-                yield centres[near]
+            centres = centres[((centres >= lower - 1e-9) & (centres <= upper + 1e-9)).all(axis=1)]
+            if len(centres) == 0:
+                continue
+            inside = region.contains(centres)
+            if first is None and inside.any():
+                first = centres[np.argmax(inside)]
+            count += int(inside.sum())
+        return count, first
 
     @property
     def label(self) -> str:
@@ -200,6 +241,15 @@ class ExposureMap(ValueObject):
         blank = int(np.count_nonzero(~(self.values > 0.0)))
         pixels = f"{self.values.size:,} pixels" + (f", {blank:,} of them blank" if blank else "")
         return f"ExposureMap(<{self.grid.label}: {pixels}>, frame={self.frame!r})"
+
+
+def _ring(X: FloatArray, radius: float) -> list[FloatArray]:
+    """Eight points around each of some unit vectors, (n, 3) each."""
+    first = np.cross(X, np.eye(3)[np.argmin(np.abs(X), axis=1)])
+    first /= np.linalg.norm(first, axis=1)[:, None]
+    second = np.cross(X, first)
+    angles = np.arange(8) * (np.pi / 4.0)
+    return [np.cos(radius) * X + np.sin(radius) * (np.cos(angle) * first + np.sin(angle) * second) for angle in angles]
 
 
 def _checked(values: FloatArray) -> FloatArray:

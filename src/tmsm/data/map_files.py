@@ -11,10 +11,10 @@ import numpy as np
 
 from tmsm.data.map_grids import CrsProjection, ImageGrid, MapGrid, WcsProjection
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError, TmsmError
+from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.optional import load_package
 from tmsm.manifolds.frames import EARTH, GALACTIC, ICRS
-from tmsm.regions.healpix_files import check_file, kind_of_file, read_healpix
+from tmsm.regions.healpix_files import check_file, kind_of_file, open_fits, read_healpix
 
 __all__ = ["MapFile", "read_map"]
 
@@ -59,38 +59,31 @@ def read_map(path: Any) -> MapFile:
 
 
 def _read_image(path: Path) -> MapFile:
-    fits = load_package("astropy.io.fits", f"{path.name} is a FITS file, which", "sky")
     wcs = load_package("astropy.wcs", f"{path.name} is a FITS file, which", "sky")
-    try:
-        with fits.open(path, memmap=False) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on keywords of old headers that astropy mends by itself
-            for hdu in file:
-                if hdu.header.get("XTENSION", "").strip() == "BINTABLE" and "ZIMAGE" not in hdu.header:
-                    continue
-                if hdu.data is not None and getattr(hdu.data, "ndim", 0) >= 2:
-                    break
-            else:
-                raise InvalidInputError(f"{path.name} is no map: it holds no image and no HEALPix table.")
-            data: FloatArray = np.asarray(hdu.data, dtype=np.float64)
-            found = wcs.WCS(hdu.header)
-            if not found.has_celestial:
-                raise InvalidInputError(f"{path.name} is no map of the sky: its image has no celestial coordinates.")
-            frame = _celestial_frame(path, found.celestial)
-            if int(np.prod(data.shape[:-2])) != 1:
-                raise InvalidInputError(
-                    f"{path.name} holds images in {int(np.prod(data.shape[:-2]))} planes; give a file with one."
-                )
-            data = data.reshape(data.shape[-2], data.shape[-1])
-            celestial = found.celestial
-            if celestial.wcs.lng != 0:
-                data, celestial = data.T, celestial.swapaxes(0, 1)
-            if celestial.sip is not None or celestial.cpdis1 is not None:
-                raise InvalidInputError(f"{path.name} has a distorted image: resample it to a plain projection first.")
-            header = celestial.to_header().tostring(sep="\n", padding=False, endcard=False)
-    except TmsmError:
-        raise
-    except Exception as error:  # whatever a damaged file makes astropy raise
-        raise InvalidInputError(f"{path.name} cannot be read as FITS: {error}") from None
+    with open_fits(path) as file:
+        for hdu in file:
+            if hdu.header.get("XTENSION", "").strip() == "BINTABLE" and "ZIMAGE" not in hdu.header:
+                continue
+            if hdu.data is not None and getattr(hdu.data, "ndim", 0) >= 2:
+                break
+        else:
+            raise InvalidInputError(f"{path.name} is no map: it holds no image and no HEALPix table.")
+        data: FloatArray = np.asarray(hdu.data, dtype=np.float64)
+        found = wcs.WCS(hdu.header)
+        if not found.has_celestial:
+            raise InvalidInputError(f"{path.name} is no map of the sky: its image has no celestial coordinates.")
+        frame = _celestial_frame(path, found.celestial)
+        if int(np.prod(data.shape[:-2])) != 1:
+            raise InvalidInputError(
+                f"{path.name} holds images in {int(np.prod(data.shape[:-2]))} planes; give a file with one."
+            )
+        data = data.reshape(data.shape[-2], data.shape[-1])
+        celestial = found.celestial
+        if celestial.wcs.lng != 0:
+            data, celestial = data.T, celestial.swapaxes(0, 1)
+        if celestial.sip is not None or celestial.cpdis1 is not None:
+            raise InvalidInputError(f"{path.name} has a distorted image: resample it to a plain projection first.")
+        header = celestial.to_header().tostring(sep="\n", padding=False, endcard=False)
     return _placed(path, data, ImageGrid(data.shape[0], data.shape[1], WcsProjection(header)), frame)
 
 
@@ -107,7 +100,7 @@ def _celestial_frame(path: Path, found: Any) -> str:
 
 
 def _read_raster(path: Path) -> MapFile:
-    rasterio = load_package("rasterio", f"{path.name} is a raster, which", "geo")
+    rasterio = load_package("rasterio", f"{path.name} is not FITS: reading it as a raster", "geo")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)

@@ -54,6 +54,11 @@ class MapGrid(ValueObject):
 
     @property
     @abstractmethod
+    def spacing(self) -> float:
+        """How far pixels are apart, in radians, about."""
+
+    @property
+    @abstractmethod
     def label(self) -> str:
         """What it is, in words."""
 
@@ -112,7 +117,7 @@ class RingGrid(MapGrid):
         south, north = max(lat[0] - 0.5 * rise, -90.0), min(lat[-1] + 0.5 * rise, 90.0)
         ones = np.ones(len(lat))
         return cls(
-            lat, len(lon) * ones, lon[0] * ones, step * ones, len(lon) * np.arange(len(lat), dtype=np.float64), south, north,
+            lat, len(lon) * ones, lon[0] * ones, step * ones, len(lon) * (np.cumsum(ones) - 1.0), south, north,
             f"raster of {len(lat):,} × {len(lon):,} pixels in longitude and latitude",
         )  # fmt: skip
 
@@ -127,6 +132,12 @@ class RingGrid(MapGrid):
     @property
     def n_pixels(self) -> int:
         return int(self.counts.sum())
+
+    @property
+    def spacing(self) -> float:
+        turn = 2.0 * np.pi * (np.sin(np.radians(self.north)) - np.sin(np.radians(self.south)))
+        share = min(float(self.counts[0] * self.spacings[0]) / 360.0, 1.0)
+        return float(np.sqrt(turn * share / self.n_pixels))
 
     @property
     def _closed(self) -> bool:
@@ -307,6 +318,15 @@ class ImageGrid(MapGrid):
     @property
     def n_pixels(self) -> int:
         return self.n_rows * self.n_columns
+
+    @cached_property
+    def spacing(self) -> float:
+        """Next to the middle of the image."""
+        row, column = self.n_rows // 2, self.n_columns // 2
+        corners = np.array([[row, column], [max(row - 1, 0), column], [row, max(column - 1, 0)]])
+        a, b, c = self.centres(corners @ np.array([self.n_columns, 1]))
+        apart = [float(np.linalg.norm(other - a)) for other in (b, c)]
+        return max(apart) if np.isfinite(apart).all() else 0.0
 
     @property
     def label(self) -> str:

@@ -36,6 +36,9 @@ _ONE_SIDED = np.array([-25.0, 48.0, -36.0, 16.0, -3.0]) / 12.0
 _SHORTER, _MAX_SHORTER = 1.0 / 8.0, 3
 # A function is taken for one of steps if no less than this share of rows has a gradient that is exactly zero.
 _CONSTANT_SHARE = 0.97
+# For such short steps, as shares of the extent, in double and in single precision; values must differ by such a share
+# of their size, so that it is no rounding.
+_JUMPS = {False: (2.0**-20, 1e-6), True: (2.0**-13, 1e-2)}
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class TangentDifferences:
         here = values(X)
         precision = _SINGLE if bool((here == here.astype(np.float32)).all()) else _DOUBLE
         size = float(np.median(np.abs(here)))
-        best: tuple[float, TangentDifferences, FloatArray] | None = None
+        _refuse_jumps(values, manifold, X, here, extent)
+        best: tuple[float, TangentDifferences] | None = None
         for share in _SHARES:
             differences = cls(manifold, np.exp2(np.round(np.log2(share * extent))))
             # In units of the rows' extent.
@@ -85,12 +89,11 @@ class TangentDifferences:
             typical = float(np.median(change)) + rounding
             found = replace(differences, error=error / length if length > 0.0 else 0.0)
             if best is None or typical < best[0]:
-                best = typical, found, gradient
+                best = typical, found
             if error <= _GOOD * length or (length == 0.0 and np.ptp(here) == 0.0):
                 break
         if best is None:
             return cls(manifold, np.exp2(np.round(np.log2(_SHARES[0] * extent))))
-        _refuse_steps(here, best[2])
         return best[1]
 
     def gradient(self, values: Values, X: FloatArray) -> FloatArray:
@@ -134,10 +137,14 @@ def row_extent(manifold: Manifold, sample: FloatArray) -> FloatArray:
     return np.full_like(extent, min(largest, 1.0))
 
 
-def _refuse_steps(values: FloatArray, gradient: FloatArray) -> None:
+def _refuse_jumps(values: Values, manifold: Manifold, X: FloatArray, here: FloatArray, extent: FloatArray) -> None:
     """Raise where a function is constant but for jumps: then no gradient tells what it does."""
+    share, clear = _JUMPS[bool((here == here.astype(np.float32)).all())]
+    if np.ptp(here) <= clear * float(np.abs(here).max()):
+        return
+    gradient = TangentDifferences(manifold, np.exp2(np.round(np.log2(share * extent)))).gradient(values, X)
     flat = (gradient == 0.0).all(axis=1)
-    levels = np.unique(values[: len(flat)][flat]).size if len(flat) == len(values) else 0
+    levels = np.unique(here[flat]).size
     if flat.mean() >= _CONSTANT_SHARE and levels > 1:
         raise InvalidInputError(
             f"log_exposure is constant but for jumps: at {int(flat.sum())} of {len(flat)} rows that were tried its "

@@ -29,7 +29,7 @@ _TRIED_ROWS, _TOLERATED_SHARE = 32, 0.1
 # Two derivatives disagree if they differ by this share of the larger, and by this much over the extent of the rows.
 _CLEAR_SHARE, _CLEAR_CHANGE = 0.05, 1e-3
 # Zeros are looked for at so many points around rows, and as many all over a closed manifold.
-_POINTS_INSIDE = 2048
+_POINTS_INSIDE = 4096
 # How much of the way to the border such a point may be away from its row.
 _REACH = 0.98
 
@@ -181,9 +181,7 @@ class KnownExposure:
                 if isinstance(self.function, ExposureMap)
                 else "What could not be detected cannot be in the data."
             )
-            raise InvalidInputError(
-                f"{what} must be finite at every row; {count_rows(~known)} of a block (first: {first}). {why}"
-            )
+            raise InvalidInputError(f"{what} must be finite at every row; {count_rows(~known)} (first: {first}). {why}")
 
     def _place(self, x: FloatArray) -> str:
         if not self.manifold.has_longitudes:
@@ -205,12 +203,7 @@ class KnownExposure:
 
     def _refuse_blank_pixels(self, found: ExposureMap, rows: Rows) -> None:
         """Raise where a pixel without exposure has its centre inside the region."""
-        count, first = 0, None
-        for centres in found.blank_centres(rows.region.bounds):
-            inside = rows.region.contains(centres)
-            if first is None and inside.any():
-                first = centres[np.argmax(inside)]
-            count += int(inside.sum())
+        count, first = found.blank_inside(rows.region)
         if first is not None:
             pixels = "1 pixel whose centre lies" if count == 1 else f"{count:,} pixels whose centres lie"
             raise InvalidInputError(
@@ -332,7 +325,8 @@ def _points_inside(rows: Rows) -> FloatArray:
         scattered = manifold.scattered(_POINTS_INSIDE, rng)
         found.append(scattered[region.contains(scattered)] if region.has_border else scattered)
     if region.has_border:
-        chosen = sample.view.where(slice(None, None, -(-len(sample) // _POINTS_INSIDE)))
+        # Some rows, or several times all of them.
+        chosen = sample.view.where(np.linspace(0, len(sample) - 1, _POINTS_INSIDE).round().astype(np.intp))
         X = np.ascontiguousarray(chosen.X)
         # Far from all rows a density may be zero but for rounding, and so may an exposure.
         radius = np.minimum(chosen.distance()[0] - region.distance_slack, row_extent(manifold, sample.X).max())

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import re
+import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -12,11 +15,20 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.errors import InvalidInputError, TmsmError
 from tmsm.foundation.optional import load_package
 from tmsm.manifolds.frames import GALACTIC, ICRS
 
-__all__ = ["HealpixFile", "Kind", "check_file", "frame_of_header", "kind_of_file", "read_healpix", "read_moc"]
+__all__ = [
+    "HealpixFile",
+    "Kind",
+    "check_file",
+    "frame_of_header",
+    "kind_of_file",
+    "open_fits",
+    "read_healpix",
+    "read_moc",
+]
 
 # What HEALPix writes for a pixel that was not seen.
 _UNSEEN = -1.6375e30
@@ -92,33 +104,37 @@ def _head(path: Path) -> bytes:
     return head
 
 
-def _open_fits(path: Path) -> Any:
+@contextmanager
+def open_fits(path: Path) -> Iterator[Any]:
+    """The parts of a FITS file; whatever a damaged one makes astropy raise becomes one sentence."""
     fits = load_package("astropy.io.fits", f"{path.name} is a FITS file, which", "sky")
     try:
-        return fits.open(path, memmap=False)
-    except Exception as error:  # whatever a damaged file makes astropy raise
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on keywords of old headers that astropy mends by itself
+            with fits.open(path, memmap=False) as file:
+                yield file
+    except TmsmError:
+        raise
+    except Exception as error:
         raise InvalidInputError(f"{path.name} cannot be read as FITS: {error}") from None
 
 
 def _kind_of_fits(path: Path) -> Kind:
-    with _open_fits(path) as file:
-        table = _healpix_table(path, file)
+    with open_fits(path) as file:
+        table = _healpix_table(file)
         if table is not None:
             several = str(table.header.get("ORDERING", "")).strip().upper() in _MULTI_ORDER
             return "moc" if several or "MOCVERS" in table.header else "healpix"
     return "image"
 
 
-def _healpix_table(path: Path, file: Any) -> Any:
+def _healpix_table(file: Any) -> Any:
     """The first table of a FITS file that is a HEALPix map or coverage; None where there is none."""
-    try:
-        for hdu in file:
-            header = hdu.header
-            marked = str(header.get("PIXTYPE", "")).strip().upper() == "HEALPIX" or "MOCVERS" in header
-            if header.get("XTENSION", "").strip() == "BINTABLE" and (marked or "NSIDE" in header):
-                return hdu
-    except Exception as error:  # a damaged file
-        raise InvalidInputError(f"{path.name} cannot be read as FITS: {error}") from None
+    for hdu in file:
+        header = hdu.header
+        marked = str(header.get("PIXTYPE", "")).strip().upper() == "HEALPIX" or "MOCVERS" in header
+        if header.get("XTENSION", "").strip() == "BINTABLE" and (marked or "NSIDE" in header):
+            return hdu
     return None
 
 
@@ -134,8 +150,8 @@ def frame_of_header(value: Any, path: Path) -> str | None:
 
 def read_healpix(path: Path) -> HealpixFile:
     """A HEALPix map in FITS: implicit or explicit pixels, ring or nested order; the first column of values."""
-    with _open_fits(path) as file:
-        table = _healpix_table(path, file)
+    with open_fits(path) as file:
+        table = _healpix_table(file)
         if table is None:
             raise InvalidInputError(f"{path.name} holds no HEALPix map.")
         header = table.header
@@ -149,19 +165,14 @@ def read_healpix(path: Path) -> HealpixFile:
                 f"{path.name} does not say the order of its pixels: its header must have ORDERING RING or NESTED, "
                 f"and has {order!r}."
             )
-        try:
-            names = list(table.columns.names)
-            explicit = str(header.get("INDXSCHM", "")).strip().upper() == "EXPLICIT"
-            index = next((name for name in names if name.upper() in ("PIXEL", "PIX", "HPXINDEX", "INDEX")), names[0])
-            others = [name for name in names if not explicit or name != index]
-            pixels = np.asarray(table.data[index]).ravel().astype(np.int64) if explicit else None
-            if not others:
-                raise InvalidInputError(f"{path.name} has pixel numbers and no values.")
-            values = _column(table, others[0])
-        except InvalidInputError:
-            raise
-        except Exception as error:  # a damaged file
-            raise InvalidInputError(f"{path.name} cannot be read as FITS: {error}") from None
+        names = list(table.columns.names)
+        explicit = str(header.get("INDXSCHM", "")).strip().upper() == "EXPLICIT"
+        index = next((name for name in names if name.upper() in ("PIXEL", "PIX", "HPXINDEX", "INDEX")), names[0])
+        others = [name for name in names if not explicit or name != index]
+        pixels = np.asarray(table.data[index]).ravel().astype(np.int64) if explicit else None
+        if not others:
+            raise InvalidInputError(f"{path.name} has pixel numbers and no values.")
+        values = _column(table, others[0])
         nside = _nside(path, header, values.size, explicit)
         if pixels is not None:
             if pixels.size and not (pixels.min() >= 0 and pixels.max() < 12 * nside**2):
@@ -200,8 +211,8 @@ def read_moc(path: Path, kind: Kind) -> HealpixFile:
     mocpy = load_package("mocpy", f"{path.name} is a coverage map (MOC), which", "sky")
     frame: str | None = ICRS.name  # as the standard says
     if kind == "moc":
-        with _open_fits(path) as file:
-            header = _healpix_table(path, file).header
+        with open_fits(path) as file:
+            header = _healpix_table(file).header
             if str(header.get("MOCDIM", "SPACE")).strip().upper() != "SPACE":
                 raise InvalidInputError(f"{path.name} is a coverage map of time, not of the sky alone.")
             names = [header.get(f"TTYPE{k + 1}", "") for k in range(header.get("TFIELDS", 0))]
