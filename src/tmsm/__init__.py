@@ -1,6 +1,7 @@
 """tmsm: fit probability models to data that were only seen inside part of a curved space."""
 
 from tmsm import datasets
+from tmsm.data.exposure_map import ExposureMap
 from tmsm.data.named_tables import table_to_xyz
 from tmsm.display import report
 from tmsm.display.plots import FitDisplay
@@ -35,6 +36,7 @@ __all__ = [
     "Cap",
     "Euclidean",
     "Everywhere",
+    "ExposureMap",
     "FisherBingham",
     "FitDisplay",
     "HalfSpace",

@@ -214,7 +214,10 @@ def test_missing_labels_of_groups(X):
         ({"weight": weights.Constant()}, "A constant weight does not vanish on the border"),
         ({"weight": weights.Normal(reach=2.0)}, "reach must not exceed 1.5708"),
         ({"log_exposure": 1.0}, "log_exposure must be a function of X"),
-        ({"log_exposure": lambda X: X[:, 0]}, "log_exposure must return"),
+        (
+            {"log_exposure": lambda X: X[:, :2]},
+            "log_exposure must return values of shape (100,), or (values, gradients)",
+        ),
         ({"log_exposure": lambda X: (X, X)}, "log_exposure must return shapes (100,) and (100, 3)"),
         ({"log_exposure": lambda X: (np.log(0 * X[:, 0] + 0.5), X * np.nan)}, "log_exposure must be finite"),
     ],

@@ -9,6 +9,7 @@ from tmsm.data.rows import Rows
 from tmsm.inference import stein
 from tmsm.matching.combination import independent_equations
 from tmsm.matching.equations import row_residuals, sum_equations, sum_residuals, tilt_equations
+from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
 from tmsm.regions import BorderView
@@ -46,8 +47,9 @@ BORDERLESS = (
 
 def spec_for(model, region, X, log_exposure=None, level=5):
     view = BorderView(region, X)
+    known = None if log_exposure is None else KnownExposure(log_exposure, region.manifold)
     parts = Combined(level).resolved(view).parts(region.manifold) if region.has_border else BORDERLESS
-    return Stacked(model.on(region.manifold), parts, LocalPolynomials.of(region.manifold, X), log_exposure)
+    return Stacked(model.on(region.manifold), parts, LocalPolynomials.of(region.manifold, X), known)
 
 
 @pytest.mark.parametrize("region", [ROUGH, tmsm.Cap(np.eye(5)[0], 1.0), tmsm.Box([-1.0, 0.0], [1.0, 3.0])], ids=repr)

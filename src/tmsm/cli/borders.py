@@ -7,9 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tmsm.foundation.errors import InvalidInputError
+import numpy as np
 
-__all__ = ["Operand", "border_files", "parse_border"]
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import parse_number
+from tmsm.manifolds import Sphere
+from tmsm.manifolds.coordinates import lonlat_to_xyz
+from tmsm.manifolds.frames import EARTH, FRAMES, PLAIN, Frame
+from tmsm.regions import Cap, Everywhere, HealpixMask, LonLatBox, Region, SphericalPolygon
+from tmsm.regions.healpix_files import kind_of_file
+
+__all__ = ["Operand", "border_files", "check_agreement", "parse_border", "read_region"]
+
+_SHAPES = {"cap": ("longitude", "latitude", "radius"), "box": ("west", "south", "east", "north")}
 
 _SIGNS = re.compile(r"\s+([&|-])\s+")
 
@@ -130,3 +140,112 @@ def _exists(text: str) -> bool:
         return bool(text) and Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a NUL in it
         return False
+
+
+def read_region(text: str, where: str | None = None, frame: Frame = EARTH) -> Region:
+    """A border: one operand, or several with & (both), | (either) and - (without) between them, from left to right.
+
+    It is in the ``frame`` of the points: a file that says that it is in another one is refused.
+    """
+    operands = parse_border(text, where)
+    region = _read_operand(operands[0].text, operands[0].where, frame)
+    for operand in operands[1:]:
+        other = _read_operand(operand.text, operand.where, frame)
+        if operand.sign == "|":
+            region = region | other
+            continue
+        if operand.sign == "-" and region == other:
+            raise InvalidInputError(f"The border {text!r} leaves nothing: before and after '-' is the same.")
+        region = region & (other if operand.sign == "&" else ~other)
+        if _is_surely_empty(region):
+            raise InvalidInputError(f"The border {text!r} leaves nothing: its parts lie apart.")
+    return region
+
+
+def _is_surely_empty(region: Region) -> bool:
+    """Whether every point of a lattice is farther from the region than the lattice is wide."""
+    n = 20_000
+    turn = np.remainder(np.arange(n) * (3.0 - np.sqrt(5.0)) * 180.0, 360.0)  # by the golden angle
+    height = 1.0 - (2.0 * np.arange(n) + 1.0) / n
+    lattice = lonlat_to_xyz(turn, np.degrees(np.arcsin(height)))
+    return bool((region.signed_distance(lattice)[0] < -1.2 * np.sqrt(4.0 * np.pi / n)).all())
+
+
+def _read_operand(text: str, where: str | None, frame: Frame) -> Region:
+    """A file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH[,rounded=STEP]" or "everywhere"."""
+    if where is not None and not Path(text).exists() and (text in ("everywhere", "usa") or _is_shape(text)):
+        raise InvalidInputError(f"{text} has no properties to filter by: a filter is for a file with polygons.")
+    if text == "everywhere":
+        return Everywhere(Sphere(2))
+    if text == "usa":
+        from tmsm.datasets import load_border
+
+        if frame.is_sky:
+            raise InvalidInputError(f"usa is a border on the Earth, and --sky {frame.name} is for points on the sky.")
+        return load_border("usa")
+    if _is_shape(text) and not Path(text).exists():
+        kind, _, rest = text.partition(":")
+        return _shape(kind, rest)
+    path = Path(text)
+    if path.is_dir() and path.suffix.lower() != ".gdb":
+        raise InvalidInputError(f"{text!r} is a folder; give the file that holds the border.")
+    if not path.exists():
+        hint = " Write & | - between borders with blanks round them." if any(sign in text for sign in "&|") else ""
+        raise InvalidInputError(
+            f"There is no file {text!r}. Give a border as GeoJSON, any file that geopandas reads, a HEALPix mask or MOC, "
+            f"or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere.{hint}"
+        )
+    if path.is_file() and path.stat().st_size == 0:
+        raise InvalidInputError(f"{path.name} is empty.")
+    if _is_mask(path):
+        if where is not None:
+            raise InvalidInputError(f"{path.name} is a mask of the sky, which has no properties to filter by.")
+        mask = HealpixMask.from_file(path)
+        check_agreement(path, mask.frame, frame)
+        return mask
+    return SphericalPolygon.from_file(path, where)
+
+
+def _is_mask(path: Path) -> bool:
+    """Whether a file is a sky mask, not polygons."""
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith((".json", ".txt")):
+        return kind_of_file(path).startswith("moc-")
+    return name.endswith((".fits", ".fit", ".fts", ".moc"))
+
+
+def check_agreement(path: Path, name: str | None, frame: Frame) -> None:
+    """Raise where a map is in another frame than the points."""
+    if name is None or frame.name in (name, PLAIN.name):
+        return
+    given, points = FRAMES[name], f"{frame.coordinates[0]} and {frame.coordinates[1]} of {frame.title}"
+    where = f"Say --sky {name}" if given.is_sky else "Leave out --sky"
+    raise InvalidInputError(
+        f"{path.name} is a map of {given.title}, and the points are taken for {points}. {where} if the points are "
+        "there, too, or convert the map."
+    )
+
+
+def _is_shape(text: str) -> bool:
+    kind, _, rest = text.partition(":")
+    return kind in _SHAPES and bool(rest)
+
+
+def _shape(kind: str, rest: str) -> Region:
+    names = _SHAPES[kind]
+    listed, _, rounded = rest.partition(",rounded=") if kind == "box" else (rest, "", "")
+    try:
+        numbers = [parse_number(part) for part in listed.split(",")]
+        steps = [parse_number(part) for part in rounded.split("/")] if rounded else []
+    except ValueError:
+        numbers, steps = [], []
+    if len(numbers) != len(names) or len(steps) > 2:
+        also = " After them may come rounded= and the step to which the points were rounded." if kind == "box" else ""
+        raise InvalidInputError(
+            f"{kind}:{rest} must be {kind}: and {len(names)} numbers, {', '.join(names)}, in degrees.{also}"
+        )
+    if kind == "box":
+        return LonLatBox(*numbers, rounded=(steps[0], steps[-1]) if steps else None)
+    if not 0.0 < numbers[2] < 180.0:
+        raise InvalidInputError(f"The radius of cap:{rest} must be between 0 and 180 degrees; got {numbers[2]:g}.")
+    return Cap(lonlat_to_xyz(numbers[0], numbers[1]), float(np.radians(numbers[2])))

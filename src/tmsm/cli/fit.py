@@ -1,4 +1,4 @@
-"""``tmsm fit``, ``tmsm show`` and ``tmsm compare``."""
+"""``tmsm fit``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import typer
 from tmsm.cli.options import (
     Bad,
     Columns,
+    Exposure,
+    Groups,
     Known,
+    Marks,
     ModelName,
     Outside,
     Points,
@@ -21,7 +24,7 @@ from tmsm.cli.options import (
     Where,
 )
 
-__all__ = ["compare", "fit", "show"]
+__all__ = ["fit"]
 
 
 def fit(
@@ -40,9 +43,9 @@ def fit(
     bad: Bad = "raise",
     sky: Sky = None,
     outside: Outside = "raise",
-    groups: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Rows with the same value here may depend on each other.")
-    ] = None,
+    exposure: Exposure = None,
+    groups: Groups = None,
+    mark: Marks = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Write an interactive report.", readable=False)
@@ -53,117 +56,23 @@ def fit(
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Fit a model to points that were only seen inside a border."""
-    import numpy as np
-
     from tmsm.cli.borders import border_files
-    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, reading_notes, rows_inside
+    from tmsm.cli.inputs import Observed, make_estimator, make_model, read_marks
     from tmsm.cli.outputs import check_outputs
-    from tmsm.cli.screen import made_by, show_json, show_record
+    from tmsm.cli.results import show_result, write_pictures
     from tmsm.cli.streams import say
-    from tmsm.display.record import FitRecord
-    from tmsm.foundation.validation import check_option
-    from tmsm.foundation.whole_files import is_standard_output, write_text, write_whole
 
-    check_option(outside, ["raise", "drop"], "--outside")
     printed = {"--json": Path("-") if json else None}
-    check_outputs([points, *border_files(region)], {**printed, "--save": save, "--plot": plot, "--report": report})
-    chosen = make_model(model, known or [])
-    table = read_table(points, columns, groups, where=points_where, bad=bad, sky=sky)
-    border = read_region(region, where, sky)
-    inside = rows_inside(table, border, outside)
-    X = table.points(inside)
-    labels = None if table.groups is None else table.groups[inside]
-    estimator = make_estimator(method, chosen, border, weight)
-    estimator.fit(X, groups=labels)
-    record = FitRecord.of(estimator, made_by())
-    if json:
-        show_json(record)
-    else:
-        show_record(record, beside=any(path is not None and is_standard_output(path) for path in (save, report)))
-    copies = len(X) - np.unique(table.longitude[inside] + 1j * table.latitude[inside]).size
-    if labels is None and copies > 0.05 * len(X):
-        say(
-            f"{copies:,} of {len(X):,} points are exact copies of others: if they are no observations of their own, "
-            "the errors are too small. Drop them, or use --groups."
-        )
-    for note in reading_notes(table):
+    read = [points, *border_files(region), *([] if exposure is None else [exposure])]
+    check_outputs(read, {**printed, "--save": save, "--plot": plot, "--report": report})
+    chosen, marks = make_model(model, known or []), read_marks(mark or [])
+    observed = Observed.read(
+        points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
+        outside=outside, exposure=exposure,
+    )  # fmt: skip
+    estimator = make_estimator(method, chosen, observed.border, weight, observed.exposure)
+    estimator.fit(observed.points, groups=observed.labels)
+    show_result(estimator, json=json, save=save, report=report)
+    for note in observed.notes():
         say(note)
-    if len(X) < len(table):
-        say(f"{len(table) - len(X):,} of {len(table):,} points lie outside the border and were left out.")
-    if save is not None and is_standard_output(save):
-        show_json(record)
-    elif save is not None:
-        record.save(save)
-        say(f"Saved: {save}")
-    if plot is not None:
-        figure = estimator.plot(land=True).figure_
-        write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
-        say(f"Picture: {plot}")
-    if report is not None:
-        from tmsm.display.report import html_report
-        from tmsm.estimators import NaiveMLE
-
-        fits = {"the fit": estimator}
-        if method != "naive":
-            fits["ignoring the border"] = NaiveMLE(chosen).fit(X)
-        write_text(report, html_report(fits, title=f"{points.name} inside {region}", made_by=made_by()))
-        say(f"Report: {report}")
-
-
-def show(
-    saved: Annotated[Path, typer.Argument(metavar="FIT.json", help="A fit that 'tmsm fit --save' wrote.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the file's JSON.")] = False,
-) -> None:
-    """Show a saved fit."""
-    from tmsm.cli.screen import show_json, show_record
-    from tmsm.display.record import FitRecord
-
-    record = FitRecord.load(saved)
-    if json:
-        show_json(record)
-    else:
-        show_record(record)
-
-
-def compare(
-    points: Points,
-    region: RegionText,
-    models: Annotated[str, typer.Option(help="Models to compare, with commas.")] = "vmf,kent,fisher-bingham",
-    weight: Weight = "auto",
-    columns: Columns = None,
-    where: Where = None,
-    points_where: PointsWhere = None,
-    bad: Bad = "raise",
-    sky: Sky = None,
-    outside: Outside = "raise",
-) -> None:
-    """Compare models of the same points by an information criterion that needs no normalising constant."""
-    from tmsm.cli.inputs import make_estimator, make_model, read_region, read_table, reading_notes, rows_inside
-    from tmsm.cli.screen import show_table
-    from tmsm.cli.streams import say
-    from tmsm.foundation.errors import EstimationError
-    from tmsm.foundation.text import readable_p
-    from tmsm.foundation.validation import check_option
-    from tmsm.inference.comparison import compare as compare_fits
-
-    check_option(outside, ["raise", "drop"], "--outside")
-    chosen = {name: make_model(name, [], "--models") for name in models.split(",")}
-    table = read_table(points, columns, where=points_where, bad=bad, sky=sky)
-    border = read_region(region, where, sky)
-    X = table.points(rows_inside(table, border, outside))
-    for note in reading_notes(table):
-        say(note)
-    fits = []
-    for name, model in chosen.items():
-        try:
-            fits.append(make_estimator("score", model, border, weight).fit(X))
-        except EstimationError as error:
-            say(f"{name}: {error}")
-    if not fits:
-        raise EstimationError("None of the models could be fitted.")
-    rows = [("model", "weight", "parameters", "criterion", "above the best", "goodness of fit")]
-    for one in compare_fits(fits):
-        above = "" if len(rows) == 1 else f"{one.difference:.3g} ± {one.std_error:.2g}"
-        goodness = "" if one.p_value is None else readable_p(one.p_value)
-        rows.append((one.name, one.method, str(one.n_parameters), f"{one.criterion:.6g}", above, goodness))
-    show_table(f"{len(X):,} points, best model first", rows)
+    write_pictures(estimator, title=f"{points.name} inside {region}", marks=marks, plot=plot, report=report)

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tmsm.cli.borders import parse_border
+from tmsm.cli.borders import check_agreement, read_region
+from tmsm.data.exposure_map import ExposureMap
+from tmsm.data.named_tables import FramedPoints
 from tmsm.data.point_files import PointFile, read_points
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.estimators.base import Estimator
+from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.validation import check_option, parse_number
-from tmsm.manifolds import Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
-from tmsm.manifolds.frames import FRAMES
+from tmsm.manifolds.frames import EARTH, FRAMES, Frame
 from tmsm.models import Bingham, FisherBingham, Kent, VonMisesFisher, Watson
 from tmsm.models.base import Model
-from tmsm.regions import Cap, Everywhere, LonLatBox, Region, SphericalPolygon
+from tmsm.regions import LonLatBox, Region
 from tmsm.regions.rounding import find_grid
 
 __all__ = [
     "METHODS",
     "MODELS",
+    "Observed",
+    "frame_of",
     "make_estimator",
     "make_model",
-    "read_region",
+    "read_exposure",
+    "read_marks",
     "read_table",
     "reading_notes",
     "rows_inside",
@@ -40,85 +46,8 @@ MODELS: dict[str, type[Model]] = {
     "watson": Watson,
 }
 METHODS = ("score", "refined", "mle", "naive")
-_SHAPES = {"cap": ("longitude", "latitude", "radius"), "box": ("west", "south", "east", "north")}
-
-
-def read_region(text: str, where: str | None = None, sky: str | None = None) -> Region:
-    """A border: one operand, or several with & (both), | (either) and - (without) between them, from left to right."""
-    operands = parse_border(text, where)
-    region = _read_operand(operands[0].text, operands[0].where, sky)
-    for operand in operands[1:]:
-        other = _read_operand(operand.text, operand.where, sky)
-        if operand.sign == "|":
-            region = region | other
-            continue
-        if operand.sign == "-" and region == other:
-            raise InvalidInputError(f"The border {text!r} leaves nothing: before and after '-' is the same.")
-        region = region & (other if operand.sign == "&" else ~other)
-        if _is_surely_empty(region):
-            raise InvalidInputError(f"The border {text!r} leaves nothing: its parts lie apart.")
-    return region
-
-
-def _is_surely_empty(region: Region) -> bool:
-    """Whether every point of a lattice is farther from the region than the lattice is wide."""
-    n = 20_000
-    turn = np.remainder(np.arange(n) * (3.0 - np.sqrt(5.0)) * 180.0, 360.0)  # by the golden angle
-    height = 1.0 - (2.0 * np.arange(n) + 1.0) / n
-    lattice = lonlat_to_xyz(turn, np.degrees(np.arcsin(height)))
-    return bool((region.signed_distance(lattice)[0] < -1.2 * np.sqrt(4.0 * np.pi / n)).all())
-
-
-def _read_operand(text: str, where: str | None, sky: str | None) -> Region:
-    """A file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH[,rounded=STEP]" or "everywhere"."""
-    if where is not None and not Path(text).exists() and (text in ("everywhere", "usa") or _is_shape(text)):
-        raise InvalidInputError(f"{text} has no properties to filter by: a filter is for a file with polygons.")
-    if text == "everywhere":
-        return Everywhere(Sphere(2))
-    if text == "usa":
-        from tmsm.datasets import load_border
-
-        if sky is not None:
-            raise InvalidInputError(f"usa is a border on the Earth, and --sky {sky} is for points on the sky.")
-        return load_border("usa")
-    if _is_shape(text) and not Path(text).exists():
-        kind, _, rest = text.partition(":")
-        return _shape(kind, rest)
-    path = Path(text)
-    if path.is_dir() and path.suffix.lower() != ".gdb":
-        raise InvalidInputError(f"{text!r} is a folder; give the file that holds the border.")
-    if not path.exists():
-        hint = " Write & | - between borders with blanks round them." if any(sign in text for sign in "&|") else ""
-        raise InvalidInputError(
-            f"There is no file {text!r}. Give a border as GeoJSON or any file that geopandas reads, "
-            f"or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere.{hint}"
-        )
-    return SphericalPolygon.from_file(path, where)
-
-
-def _is_shape(text: str) -> bool:
-    kind, _, rest = text.partition(":")
-    return kind in _SHAPES and bool(rest)
-
-
-def _shape(kind: str, rest: str) -> Region:
-    names = _SHAPES[kind]
-    listed, _, rounded = rest.partition(",rounded=") if kind == "box" else (rest, "", "")
-    try:
-        numbers = [parse_number(part) for part in listed.split(",")]
-        steps = [parse_number(part) for part in rounded.split("/")] if rounded else []
-    except ValueError:
-        numbers, steps = [], []
-    if len(numbers) != len(names) or len(steps) > 2:
-        also = " After them may come rounded= and the step to which the points were rounded." if kind == "box" else ""
-        raise InvalidInputError(
-            f"{kind}:{rest} must be {kind}: and {len(names)} numbers, {', '.join(names)}, in degrees.{also}"
-        )
-    if kind == "box":
-        return LonLatBox(*numbers, rounded=(steps[0], steps[-1]) if steps else None)
-    if not 0.0 < numbers[2] < 180.0:
-        raise InvalidInputError(f"The radius of cap:{rest} must be between 0 and 180 degrees; got {numbers[2]:g}.")
-    return Cap(lonlat_to_xyz(numbers[0], numbers[1]), float(np.radians(numbers[2])))
+# Beyond such a share exact copies are worth a word.
+_MANY_COPIES = 0.05
 
 
 def make_model(name: str, known: list[str], option: str = "--model") -> Model:
@@ -141,14 +70,111 @@ def make_model(name: str, known: list[str], option: str = "--model") -> Model:
     return MODELS[name](**values)
 
 
-def make_estimator(method: str, model: Model, region: Region, weight: str) -> Estimator:
+def make_estimator(
+    method: str, model: Model, region: Region, weight: str, exposure: ExposureMap | None = None, option: str = "--method"
+) -> Estimator:
     """The estimator that a method's name stands for."""
-    check_option(method, METHODS, "--method")
+    check_option(method, METHODS, option)
+    if method == "naive" and exposure is not None:
+        raise InvalidInputError(f"--exposure is not for {option} naive, which takes every place for equally well seen.")
     if method in ("naive", "mle"):
         if weight != "auto":
-            raise InvalidInputError(f"--weight is for score matching, not for --method {method}.")
-        return NaiveMLE(model) if method == "naive" else TruncatedMLE(model, region)
-    return ScoreMatching(model, region, weight, refine="mle" if method == "refined" else None)
+            raise InvalidInputError(f"--weight is for score matching, not for {option} {method}.")
+        return NaiveMLE(model) if method == "naive" else TruncatedMLE(model, region, log_exposure=exposure)
+    refine: Literal["mle"] | None = "mle" if method == "refined" else None
+    return ScoreMatching(model, region, weight, log_exposure=exposure, refine=refine)
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What was observed, as options name it: the points inside a border, how well they were seen, and their groups."""
+
+    table: PointFile
+    border: Region
+    exposure: ExposureMap | None
+    inside: BoolArray
+
+    @classmethod
+    def read(
+        cls,
+        points: Path,
+        region: str,
+        *,
+        columns: str | None,
+        groups: str | None,
+        where: str | None,
+        points_where: str | None,
+        bad: str,
+        sky: str | None,
+        outside: str,
+        exposure: Path | None,
+    ) -> Observed:
+        """From files; every problem is told before anything is fitted."""
+        check_option(outside, ["raise", "drop"], "--outside")
+        frame = frame_of(sky)
+        table = read_table(points, columns, groups, where=points_where, bad=bad, frame=frame)
+        border, seen = read_region(region, where, frame), read_exposure(exposure, frame)
+        return cls(table, border, seen, rows_inside(table, border, outside))
+
+    @property
+    def points(self) -> FramedPoints:
+        """The points inside, with their frame: what estimators take."""
+        return self.table.points(self.inside)
+
+    @property
+    def labels(self) -> Any:
+        """Which group each of them belongs to, or None."""
+        return None if self.table.groups is None else self.table.groups[self.inside]
+
+    def notes(self) -> list[str]:
+        """What a reader of the results has to know about how the points were read and chosen."""
+        notes, n = [], int(self.inside.sum())
+        copies = n - np.unique(self.table.longitude[self.inside] + 1j * self.table.latitude[self.inside]).size
+        if self.table.groups is None and copies > _MANY_COPIES * n:
+            notes.append(
+                f"{copies:,} of {n:,} points are exact copies of others: if they are no observations of their own, "
+                "the errors are too small. Drop them, or use --groups."
+            )
+        notes += reading_notes(self.table)
+        if n < len(self.table):
+            notes.append(
+                f"{len(self.table) - n:,} of {len(self.table):,} points lie outside the border and were left out."
+            )
+        return notes
+
+
+def frame_of(sky: str | None) -> Frame:
+    """The frame of the points: the Earth, unless --sky says which one of the sky."""
+    if sky is None:
+        return EARTH
+    return FRAMES[check_option(sky, [name for name, frame in FRAMES.items() if frame.is_sky], "--sky")]
+
+
+def read_exposure(path: Path | None, frame: Frame) -> ExposureMap | None:
+    """A map of exposures; one that says that it is in another frame than the points is refused."""
+    if path is None:
+        return None
+    found = ExposureMap.from_file(path)
+    check_agreement(path, found.frame, frame)
+    return found
+
+
+def read_marks(pairs: list[str]) -> dict[str, FloatArray]:
+    """Known places by name, from NAME=LON,LAT."""
+    marks = {}
+    for pair in pairs:
+        name, _, text = pair.rpartition("=")
+        try:
+            lon, lat = (parse_number(part) for part in text.split(","))
+        except ValueError:
+            lon = lat = np.nan
+        if not name.strip() or not np.isfinite([lon, lat]).all():
+            raise InvalidInputError(f"--mark {pair!r} must be NAME=LON,LAT in degrees, such as Vienna=16.37,48.21.")
+        try:
+            marks[name.strip()] = lonlat_to_xyz(lon, lat)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"--mark {pair!r} is not on the sphere: {error}") from None
+    return marks
 
 
 def rows_inside(points: PointFile, region: Region, outside: str) -> Any:
@@ -192,16 +218,12 @@ def read_table(
     *,
     where: str | None = None,
     bad: str = "raise",
-    sky: str | None = None,
+    frame: Frame = EARTH,
 ) -> PointFile:
     """A file of points, with the columns, rows and frame that options name."""
     check_option(bad, ["raise", "skip"], "--bad")
-    if sky is not None:
-        check_option(sky, [name for name, frame in FRAMES.items() if frame.is_sky], "--sky")
     try:
-        return read_points(
-            points, _split_columns(columns), groups, where=where, bad=bad, frame="earth" if sky is None else sky
-        )
+        return read_points(points, _split_columns(columns), groups, where=where, bad=bad, frame=frame.name)
     except UnknownColumnsError as error:
         other = FRAMES[error.frame] if error.frame else None
         also = "" if other is None else f", or use --sky {other.name}" if other.is_sky else ", or leave --sky out"

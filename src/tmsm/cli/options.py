@@ -13,7 +13,10 @@ from tmsm.foundation.validation import parse_number
 __all__ = [
     "Bad",
     "Columns",
+    "Exposure",
+    "Groups",
     "Known",
+    "Marks",
     "ModelName",
     "Outside",
     "Points",
@@ -57,7 +60,7 @@ RegionText = Annotated[
     typer.Option(
         "--region",
         metavar="BORDER",
-        help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, usa, "
+        help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, a HEALPix mask or MOC, usa, "
         "cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere; "
         "several as 'A & B', 'A | B', 'A - B', each file with its own filter as FILE[FILTER].",
     ),
@@ -92,3 +95,19 @@ Columns = Annotated[
     str | None, typer.Option(metavar="LON,LAT", help="Names of the columns, where they cannot be guessed.")
 ]
 Outside = Annotated[str, typer.Option(help="Points outside the border: raise or drop.")]
+Exposure = Annotated[
+    Path | None,
+    typer.Option(
+        "--exposure",
+        metavar="FILE",
+        help="A map of exposure times or detection probabilities: HEALPix or an image in FITS, GeoTIFF, ASCII grid.",
+    ),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option("--groups", metavar="COLUMN", help="Rows with the same value here may depend on each other."),
+]
+Marks = Annotated[
+    list[str] | None,
+    typer.Option("--mark", metavar="NAME=LON,LAT", help="A known place, to be shown in pictures and the report."),
+]

@@ -23,8 +23,7 @@ def region(
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Check a border and describe it: parts, vertices, area."""
-    from tmsm.cli.borders import border_files
-    from tmsm.cli.inputs import read_region
+    from tmsm.cli.borders import border_files, read_region
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import show_facts
     from tmsm.cli.streams import say
@@ -77,8 +76,7 @@ def simulate(
     ] = Path("-"),
 ) -> None:
     """Draw points of a model inside a border, as a CSV with lon and lat."""
-    from tmsm.cli.borders import border_files
-    from tmsm.cli.inputs import read_region
+    from tmsm.cli.borders import border_files, read_region
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.streams import say
     from tmsm.foundation.whole_files import is_standard_output, write_text

@@ -379,7 +379,9 @@ def check_region(model: Model, region: Any, log_exposure: Any) -> None:
         )
     model.check_manifold(region.manifold)
     if log_exposure is not None and not callable(log_exposure):
-        raise InvalidTypeError("log_exposure must be a function of X that returns (value, gradient).")
+        raise InvalidTypeError(
+            "log_exposure must be a function of X that returns its values, or (values, gradients), or an ExposureMap."
+        )
 
 
 def require_rows(n: int, constraint: Constraint) -> None:

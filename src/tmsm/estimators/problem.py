@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tmsm.data.frame_check import check_frame
 from tmsm.data.rows import BORDER_TOLERANCE, Rows
 from tmsm.estimators.base import require_rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.matching.equations import Equations
-from tmsm.matching.exposure import LogExposure, check_exposure
+from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
@@ -34,13 +35,15 @@ class Problem:
     model: Model
     rows: Rows
     setting: Setting
-    log_exposure: LogExposure | None
+    exposure: KnownExposure | None
     kept: Rows
     kept_share: float
 
     @classmethod
-    def of(cls, model: Model, rows: Rows, log_exposure: LogExposure | None, why_single: str = "") -> Problem:
-        """Of a user's model; ``why_single`` says why several weights will not do."""
+    def of(
+        cls, model: Model, rows: Rows, log_exposure: LogExposure | KnownExposure | None, why_single: str = ""
+    ) -> Problem:
+        """Of a user's model and exposure; ``why_single`` says why several weights will not do."""
         sample = rows.sample()
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
@@ -52,8 +55,9 @@ class Problem:
         manifold = rows.region.manifold
         model = model.on(manifold)
         model.check_spread(sample.X)
-        if log_exposure is not None:
-            check_exposure(log_exposure, manifold, sample.X)
+        for frame in rows.region.frames:
+            check_frame(frame, rows, "The region")
+        exposure = KnownExposure.of(log_exposure, rows)
         model = model.centred(sample.X)
         if not model.is_linear:
             why_single = why_single or _NOT_LINEAR
@@ -61,7 +65,7 @@ class Problem:
         # Groups, where there are any, are all in the sample.
         n_rows = kept.effective_number / (share if rows.groups is None else 1.0)
         setting = Setting(sample.view, model.constraint.n_free, n_rows, why_single)
-        return cls(model, rows, setting, log_exposure, kept, share)
+        return cls(model, rows, setting, exposure, kept, share)
 
     @property
     def constraint(self) -> Constraint:
@@ -71,9 +75,9 @@ class Problem:
     def equations(self, choice: Choice) -> Equations:
         """The equations of a choice."""
         if not choice.combined:
-            return OneWeight(self.model, choice.parts[0].weight, self.log_exposure)
+            return OneWeight(self.model, choice.parts[0].weight, self.exposure)
         polynomials = LocalPolynomials.of(self.rows.region.manifold, self.setting.view.X)
-        return Stacked(self.model, choice.parts, polynomials, self.log_exposure)
+        return Stacked(self.model, choice.parts, polynomials, self.exposure)
 
     def check_sums(self, n: int, weight_sum: float, farthest: float) -> None:
         """Raise where the rows cannot carry an estimate."""

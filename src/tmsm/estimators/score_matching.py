@@ -76,8 +76,9 @@ class ScoreMatching(Estimator):
         What to do with rows outside the region: "raise" or "drop" (`n_outside_` counts them).
     log_exposure
         Known log detection probability, up to a constant: a function of X (n, D) that returns its
-        values (n,) and gradients (n, D), of which the tangent part counts.  The estimate uses the
-        gradients; the values must be finite.
+        values (n,), or values and gradients (n, D), of which the tangent part counts; or an `ExposureMap`.
+        The estimate uses the gradients: of values alone they are taken from differences, and the facts of
+        the fit state their error.  Where nothing is detected (−∞) is no part of the region.
     refine
         "mle" takes one Newton step from the estimate towards the maximum of the likelihood under
         truncation, which is as accurate as that maximum to first order, and goes on to the maximum where
@@ -222,7 +223,7 @@ class ScoreMatching(Estimator):
         fit = self.result_
         rows = self._as_fitted()._rows(X, sample_weight)
         rows.check_frame(fit.kept.frame)
-        equations = OneWeight(fit.model, plain_weight(rows.region), fit.log_exposure)
+        equations = OneWeight(fit.model, plain_weight(rows.region), fit.exposure)
         if not equations.is_linear:
             if len(rows.sample()) == 0:
                 raise InvalidInputError(rows.describe_absence())
@@ -420,8 +421,8 @@ class ScoreMatching(Estimator):
             *facts,
             ("condition of A", f"{solution.condition:.3g}"),
         ]
-        if problem.log_exposure is not None:
-            facts.append(("exposure", "known, taken into account"))
+        if problem.exposure is not None:
+            facts.append(("exposure", problem.exposure.description))
         if n_outside:
             facts.append(("dropped", f"{n_outside:,} rows outside the region were dropped"))
         return Fit(
@@ -442,7 +443,7 @@ class ScoreMatching(Estimator):
             slope=slope,
             choice=choice,
             method=type(choice.weight).__name__.lower(),
-            log_exposure=problem.log_exposure,
+            exposure=problem.exposure,
             facts=tuple(facts),
         )
 
@@ -483,13 +484,18 @@ class ScoreMatching(Estimator):
     def _refit(self, rows: Rows) -> Refit:
         fit = self.result_
         # All resamples are fitted in the form that suits the rows of the fit.
-        fixed = {"model": fit.model, "weight": self.weight_, "standard_errors": False}
+        fixed = {
+            "model": fit.model,
+            "weight": self.weight_,
+            "log_exposure": fit.exposure,  # as it was checked
+            "standard_errors": False,
+        }
         estimator, table = ScoreMatching(**{**fit.configuration, **fixed}), None
         equations = fit.influence.equations
         if rows.groups is None and fit.choice is not None and fit.choice.combined:
             if not isinstance(equations, Stacked):  # refined
                 polynomials = LocalPolynomials.of(rows.region.manifold, rows.sample().X)
-                equations = Stacked(fit.model, fit.choice.parts, polynomials, fit.log_exposure)
+                equations = Stacked(fit.model, fit.choice.parts, polynomials, fit.exposure)
             table = RowTable.of(equations, rows, fit.theta)
         return Refit.of(rows, estimator._estimate, table)
 
@@ -499,7 +505,7 @@ class ScoreMatching(Estimator):
         sums = sum_statistics(model, rows)
         assert sums is not None, "the sample has rows inside"
         constraint = model.constraint
-        problem = Truncated(model, self.region, sums, rows.sample().X, self.log_exposure)
+        problem = Truncated(model, self.region, sums, rows.sample().X, fit.exposure)
         found = problem.maximum(fit.theta, one_step=True)
         theta, likelihood = found.theta, found.likelihood
         information = likelihood(theta)[2]

@@ -12,10 +12,11 @@ from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.validation import check_random_state
+from tmsm.inference.bootstrap import Refit
 from tmsm.inference.covariance import inverse_information, likelihood_covariance
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
-from tmsm.matching.exposure import LogExposure, exposure_terms
+from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.likelihood import LikelihoodEquations, RegionLikelihood, Truncated, WholeLikelihood, likelihood_near
 from tmsm.matching.moments import StatisticSums, sum_statistics
 from tmsm.measure.integrals import integrate_kernel
@@ -47,7 +48,8 @@ class TruncatedMLE(Estimator):
         What to do with rows outside the region: "raise" or "drop".
     log_exposure
         Known log detection probability, up to a constant: a function of X (n, D) that returns its
-        values (n,) and gradients (n, D).
+        values (n,), or values and gradients (n, D); or an `ExposureMap`.  Where nothing is detected (−∞)
+        is no part of the region.
     random_state
         Of the Monte Carlo nodes above dimension two: a whole number makes them repeatable; None or a
         `numpy.random.Generator` as elsewhere.
@@ -99,26 +101,28 @@ class TruncatedMLE(Estimator):
         return Rows.of(X, self.region, sample_weight, self.outside)
 
     def _estimate(self, rows: Rows) -> Fit:
-        start, model = self._start(rows)
+        exposure = KnownExposure.of(self.log_exposure, rows)
+        start, model = self._start(rows, exposure)
         sums, sample = _sums(model, rows), rows.sample().X
         constraint = model.constraint
         require_rows(sums.n, constraint)
         facts: list[tuple[str, str]] = []
         nodes: RegionLikelihood | None = None
         likelihood: RegionLikelihood | WholeLikelihood
-        if not self.region.has_border and self.log_exposure is None:
+        if not self.region.has_border and exposure is None:
             theta = model.maximise_likelihood(sums.mean)
             likelihood, status = WholeLikelihood(model, sums.mean, sample[:1]), _NOTHING_CUT_OFF
             information, extra = model.expectation(theta)[1], 0.0
         else:
-            rest = (self.log_exposure, self.random_state)
-            found = Truncated(model, self.region, sums, sample, *rest).maximum(start)
+            found = Truncated(model, self.region, sums, sample, exposure, self.random_state).maximum(start)
             theta, likelihood = found.theta, found.likelihood
             nodes, status = likelihood, "The maximum of the likelihood under truncation."
             information, extra = likelihood(theta)[2], likelihood.extra_variance
             facts.append(("nodes", likelihood.description))
         if constraint.on_border(theta):
             status = f"{status} {constraint.describe(theta, True)}"
+        if exposure is not None:
+            facts.append(("exposure", exposure.description_of_values))
         if rows.n_outside:
             facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
@@ -127,7 +131,7 @@ class TruncatedMLE(Estimator):
             log_likelihood = -nodes(theta)[0]
         else:
             try:
-                log_likelihood = self._mean_log_density(model, theta, rows, sums)
+                log_likelihood = self._mean_log_density(model, theta, rows, sums, exposure)
             except InvalidInputError:  # random nodes leave out the normalising constant, and the family has none
                 log_likelihood = float("nan")
         if np.isfinite(log_likelihood):
@@ -147,7 +151,7 @@ class TruncatedMLE(Estimator):
             n_samples=sums.n,
             n_outside=rows.n_outside,
             method="likelihood",
-            log_exposure=self.log_exposure,
+            exposure=exposure,
             likelihood=likelihood,
             nodes=nodes,
             log_likelihood=log_likelihood,
@@ -171,24 +175,25 @@ class TruncatedMLE(Estimator):
         rows.check_frame(fit.kept.frame)
         model = check_linear(fit.model)
         sums = _sums(model, rows)
-        value = made._mean_log_density(model, fit.theta, rows, sums)
-        if made.log_exposure is None:
+        known = fit.exposure
+        value = made._mean_log_density(model, fit.theta, rows, sums, known)
+        if known is None:
             return value
 
         def exposure(block: Block) -> float:
-            values = exposure_terms(made.log_exposure, block.X)[0]  # type: ignore[arg-type]
+            values = known.row_values(block.X)
             return float(values.sum() if block.sample_weight is None else block.sample_weight @ values)
 
         return value + sum(rows.map(exposure)) / sums.weight_sum
 
-    def _mean_log_density(self, model: LinearModel, theta: FloatArray, rows: Rows, sums: StatisticSums) -> float:
+    def _mean_log_density(
+        self, model: LinearModel, theta: FloatArray, rows: Rows, sums: StatisticSums, exposure: KnownExposure | None
+    ) -> float:
         """Of the rows, normalised over the region; a known exposure counts in the integral only."""
         if has_nodes(self.region):
             sample = rows.sample().X
-            return -likelihood_near(model, self.region, theta, sums, sample, self.log_exposure, self.random_state)(
-                theta
-            )[0]
-        if self.log_exposure is not None:
+            return -likelihood_near(model, self.region, theta, sums, sample, exposure, self.random_state)(theta)[0]
+        if exposure is not None:
             raise InvalidInputError(
                 "Above dimension two the density with a known exposure is not normalised: there is no score."
             )
@@ -223,16 +228,21 @@ class TruncatedMLE(Estimator):
             raise InvalidInputError("Nothing was cut off, so this fit used no nodes.")
         return nodes
 
-    def _start(self, rows: Rows) -> tuple[FloatArray | None, LinearModel]:
+    def _refit(self, rows: Rows) -> Refit:
+        fit = self.result_
+        # The exposure was checked.
+        return Refit.of(rows, TruncatedMLE(**{**fit.configuration, "log_exposure": fit.exposure})._estimate)
+
+    def _start(self, rows: Rows, exposure: KnownExposure | None) -> tuple[FloatArray | None, LinearModel]:
         """θ of score matching, None where there is none, and the form of the model."""
         matching = ScoreMatching(
             self.model,
             self.region,
             Auto(combine=False),
             outside=self.outside,
-            log_exposure=self.log_exposure,
             standard_errors=False,
         )
+        matching.set_params(log_exposure=exposure)  # as it was checked
         try:
             fit = matching._estimate(rows)
         except EstimationError:

@@ -121,7 +121,7 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
             raise InvalidInputError(
                 "The fits are of different regions: only fits of the same rows inside the same region can be compared."
             )
-        if one.log_exposure is not found[0].log_exposure:
+        if one.exposure != found[0].exposure:
             raise InvalidInputError("The fits have different exposures, and the criterion's constant depends on it.")
         if not one.same_rows(found[0]):
             raise InvalidInputError(_OTHER_ROWS)

@@ -10,7 +10,7 @@ from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.inference.influence import Influence
 from tmsm.matching.equations import row_residuals
-from tmsm.matching.exposure import LogExposure
+from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.models.base import Model
 from tmsm.weights import plain_weight
@@ -42,7 +42,7 @@ def information_criterion(
     rows: Rows,
     theta: FloatArray,
     influence: Influence,
-    log_exposure: LogExposure | None,
+    exposure: KnownExposure | None,
     share: float = 1.0,
 ) -> Criterion:
     """J with the plain geodesic weight, corrected for optimism (Matsuda, Uehara and Hyvärinen 2021).
@@ -54,7 +54,7 @@ def information_criterion(
     comparison that is 2 tr(A⁻¹ cov e)/n.  Rows of one group are dependent, and their cross terms count as well; they
     stay as many whatever share of the rows is looked at.
     """
-    equations = OneWeight(model, plain_weight(rows.region), log_exposure)
+    equations = OneWeight(model, plain_weight(rows.region), exposure)
     e = row_residuals(equations, rows, theta)
     if equations.is_linear:
         values = (e + row_residuals(equations, rows, np.zeros_like(theta))) @ theta

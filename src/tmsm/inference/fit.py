@@ -23,8 +23,8 @@ from tmsm.inference.discrepancy import Discrepancy, LikelihoodDiscrepancy, Quadr
 from tmsm.inference.goodness import GoodnessOfFit, over_identification
 from tmsm.inference.influence import Influence, group_errors
 from tmsm.inference.profile import profile_interval
-from tmsm.manifolds.frames import PLAIN, Frame
-from tmsm.matching.exposure import LogExposure
+from tmsm.manifolds.frames import Frame
+from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.likelihood import RegionLikelihood
 from tmsm.matching.moments import Moments
 from tmsm.models.base import Model
@@ -118,7 +118,7 @@ class Fit:
     objective: float | None = None
     moments: Moments | None = None
     method: str = ""
-    log_exposure: LogExposure | None = None
+    exposure: KnownExposure | None = None
     facts: tuple[tuple[str, str], ...] = ()
     shown_in: Frame | None = None
     _shelf: Shelf = field(default_factory=Shelf, init=False, compare=False, repr=False)
@@ -131,7 +131,7 @@ class Fit:
     @property
     def frame(self) -> Frame:
         """What directions on S² stand for, to write and to draw them: that of the rows, or another."""
-        return getattr(self.kept, "frame", PLAIN) if self.shown_in is None else self.shown_in
+        return self.kept.frame if self.shown_in is None else self.shown_in
 
     def in_frame(self, frame: Frame | None) -> Fit:
         """The same fit, to be written and drawn in a frame; None leaves it as it is."""
@@ -189,16 +189,14 @@ class Fit:
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit | None:
         """Whether the rows could come from the model; None where there are too few."""
-        return over_identification(self.model, self.kept, self.theta, self.log_exposure)
+        return over_identification(self.model, self.kept, self.theta, self.exposure)
 
     @cached_property
     def criterion(self) -> Criterion:
         """An estimate of J on new rows."""
         if not self.complete:
             raise InvalidInputError("A stream keeps only its first rows and has no information criterion: use fit.")
-        return information_criterion(
-            self.model, self.kept, self.theta, self.influence, self.log_exposure, self.kept_share
-        )
+        return information_criterion(self.model, self.kept, self.theta, self.influence, self.exposure, self.kept_share)
 
     @cached_property
     def discrepancy(self) -> Discrepancy:
@@ -285,7 +283,7 @@ class Fit:
 
     def judged_like(self, other: Fit) -> Fit:
         """The same estimate, to be judged inside the region of another fit of the same rows."""
-        return replace(self, region=other.region, kept=other.kept, log_exposure=other.log_exposure)
+        return replace(self, region=other.region, kept=other.kept, exposure=other.exposure)
 
     def check_rows(self, rows: Rows) -> None:
         """Raise unless these are the rows that the estimate was made from."""

@@ -17,7 +17,7 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError
 from tmsm.matching.combination import LocalFrame, SpareTest, independent_equations, spare_combinations
 from tmsm.matching.equations import linearise, row_residuals
-from tmsm.matching.exposure import LogExposure
+from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
 from tmsm.models.base import Model
@@ -60,7 +60,7 @@ class GoodnessOfFit(NamedTuple):
 
 
 def over_identification(
-    model: Model, rows: Rows, theta: FloatArray, log_exposure: LogExposure | None = None
+    model: Model, rows: Rows, theta: FloatArray, exposure: KnownExposure | None = None
 ) -> GoodnessOfFit | None:
     """Test the model at an estimate θ; None where there are too few rows, or no equation to spare."""
     manifold, view, constraint = rows.region.manifold, rows.sample().view, model.constraint
@@ -68,7 +68,7 @@ def over_identification(
         recipes = _recipes(view)
     except EstimationError:  # more than half of the rows on the border
         return None
-    equations = Stacked(model, (), LocalPolynomials.of(manifold, view.X), log_exposure)
+    equations = Stacked(model, (), LocalPolynomials.of(manifold, view.X), exposure)
     n, p = rows.effective_number, model.size
     for each, parts in recipes:
         if parts[0].kind == "streams" and not manifold.has_quarter_turn:

@@ -13,6 +13,7 @@ from tmsm.inference.diagnostics import (
     unequal_columns,
     weight_shares,
 )
+from tmsm.inference.exposure_error import exposure_cautions
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import are_unequal
 from tmsm.weights import Constant
@@ -48,6 +49,7 @@ def status_of(fit: Fit) -> str:
     sentences += unequal_columns(fit.kept)
     sentences += few_carriers(fit.influence, fit.kept)
     sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)
+    sentences += exposure_cautions(fit.influence, fit.covariance, fit.kept)
     goodness = fit.goodness_of_fit
     if goodness is not None and goodness.p_value < _DOUBTFUL:
         sentences += thin_region(fit.kept)

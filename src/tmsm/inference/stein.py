@@ -23,7 +23,6 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.validation import check_count, check_number, check_random_state
 from tmsm.inference.fit import Fit, Fitted
-from tmsm.matching.exposure import exposure_terms
 from tmsm.weights import Saturating
 
 __all__ = ["SteinTest", "stein_test"]
@@ -138,8 +137,8 @@ def _features(found: Fit, rows: Rows) -> _Features:
         field = weight.field(block.view)
         g = np.broadcast_to(np.asarray(field.isotropic), len(Y)).astype(np.float64)
         psi = model.log_gradient(Y, theta)
-        if found.log_exposure is not None:
-            psi = psi + manifold.project_tangent(Y, exposure_terms(found.log_exposure, Y)[1])
+        if found.exposure is not None:
+            psi = psi + found.exposure.gradient(Y)
         u = g[:, None] * (psi + manifold.coordinate_laplacian(Y)) + field.divergence(Y)
         P = np.stack([manifold.project_tangent(Y, np.broadcast_to(e, Y.shape)) for e in np.eye(D)], axis=2)
         # ∂ψ/∂θ, column by column of the embedding space.

@@ -18,7 +18,7 @@ from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
 from tmsm.foundation.threads import single_threaded
 from tmsm.matching.equations import Equations, Terms
-from tmsm.matching.exposure import LogExposure, exposure_values
+from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.moments import StatisticSums
 from tmsm.matching.solve import solve
 from tmsm.measure.integrals import Plan, plan_nodes
@@ -218,7 +218,7 @@ class Truncated:
 
     Attributes
     ----------
-    model, region, log_exposure
+    model, region, exposure
         What is fitted, and where and how the rows could be seen.
     sums, sample
         Of the rows: their statistics, and some of them, shape (m, D).
@@ -230,7 +230,7 @@ class Truncated:
     region: Region
     sums: StatisticSums
     sample: FloatArray
-    log_exposure: LogExposure | None = None
+    exposure: KnownExposure | None = None
     random_state: Any = 0
 
     @property
@@ -240,9 +240,7 @@ class Truncated:
 
     def near(self, theta: FloatArray) -> RegionLikelihood:
         """The likelihood with nodes for θ."""
-        return likelihood_near(
-            self.model, self.region, theta, self.sums, self.sample, self.log_exposure, self.random_state
-        )
+        return likelihood_near(self.model, self.region, theta, self.sums, self.sample, self.exposure, self.random_state)
 
     def maximum(self, start: FloatArray | None, *, one_step: bool = False) -> Maximum:
         """The maximum, from a θ and, where that does not lead there, from the naive likelihood's and a flat density.
@@ -350,13 +348,13 @@ def likelihood_near(
     theta: FloatArray,
     sums: StatisticSums,
     sample: FloatArray,
-    log_exposure: LogExposure | None = None,
+    exposure: KnownExposure | None = None,
     random_state: Any = 0,
 ) -> RegionLikelihood:
     """The likelihood with nodes that suit densities near θ and the number of rows."""
     if has_nodes(region):
-        return _by_quadrature(model, region, theta, sums, sample, log_exposure)
-    return _by_draws(model, region, theta, sums, log_exposure, random_state)
+        return _by_quadrature(model, region, theta, sums, sample, exposure)
+    return _by_draws(model, region, theta, sums, exposure, random_state)
 
 
 def _by_quadrature(
@@ -365,22 +363,22 @@ def _by_quadrature(
     theta: FloatArray,
     sums: StatisticSums,
     sample: FloatArray,
-    log_exposure: LogExposure | None,
+    exposure: KnownExposure | None,
 ) -> RegionLikelihood:
     tangent = model.constraint.tangent(theta)
     plan = plan_nodes(model.at(theta), region, sample).affordable
-    coarse = _on_grid(model, plan, sums.mean, log_exposure)
+    coarse = _on_grid(model, plan, sums.mean, exposure)
     while True:
         finer, last = plan.finer, False
         if finer is None:
             return coarse
         try:
-            fine = _on_grid(model, finer, sums.mean, log_exposure)
+            fine = _on_grid(model, finer, sums.mean, exposure)
         except TooManyNodesError:
             if coarse.error_share > 0.0:
                 return coarse
             # The finest nodes there can be; what the step to them changed tells their error.
-            coarse, fine, last = _on_grid(model, plan.coarser, sums.mean, log_exposure), coarse, True
+            coarse, fine, last = _on_grid(model, plan.coarser, sums.mean, exposure), coarse, True
         _, before, _ = coarse(theta)
         _, after, hessian = fine(theta)
         # How far the change moves θ̂, in standard errors: sqrt(n Δᵀ Cov⁻¹ Δ) along the family.
@@ -393,11 +391,11 @@ def _by_quadrature(
         plan, coarse = finer, fine
 
 
-def _on_grid(model: LinearModel, plan: Plan, mean: FloatArray, log_exposure: LogExposure | None) -> RegionLikelihood:
+def _on_grid(model: LinearModel, plan: Plan, mean: FloatArray, exposure: KnownExposure | None) -> RegionLikelihood:
     nodes = plan.nodes()
     log_weights = nodes.log_weights
-    if log_exposure is not None:
-        log_weights = log_weights + exposure_values(log_exposure, nodes.X)
+    if exposure is not None:
+        log_weights = log_weights + exposure.values_at(nodes.X)
     statistics = model.statistics(nodes.X) - mean
     return RegionLikelihood(statistics, log_weights, cell=plan.grid.cell, pruned=plan.prune is not None)
 
@@ -407,7 +405,7 @@ def _by_draws(
     region: Region,
     theta: FloatArray,
     sums: StatisticSums,
-    log_exposure: LogExposure | None,
+    exposure: KnownExposure | None,
     random_state: Any,
 ) -> RegionLikelihood:
     """Nodes drawn from the density at θ inside the region (Geyer and Thompson 1992)."""
@@ -419,8 +417,8 @@ def _by_draws(
         raise EstimationError(f"No Monte Carlo nodes near the estimate of score matching: {error}") from None
     statistics = model.statistics(X) - sums.mean
     log_weights = -(statistics @ theta)
-    if log_exposure is not None:
-        log_weights += exposure_values(log_exposure, X)
+    if exposure is not None:
+        log_weights += exposure.values_at(X)
     likelihood = RegionLikelihood(statistics, log_weights)
     effective = likelihood.effective_nodes(theta)
     return replace(likelihood, error_share=float(np.sqrt(sums.effective_n / effective)), extra_variance=1.0 / effective)

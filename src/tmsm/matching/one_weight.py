@@ -16,7 +16,7 @@ import numpy as np
 from tmsm.data.rows import Block
 from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.matching.equations import Equations, Terms
-from tmsm.matching.exposure import LogExposure, exposure_terms
+from tmsm.matching.exposure import KnownExposure
 from tmsm.models.base import LinearModel, Model
 from tmsm.weights import Weight
 
@@ -30,7 +30,7 @@ class OneWeight(Equations):
 
     model: Model
     weight: Weight
-    log_exposure: LogExposure | None = None
+    exposure: KnownExposure | None = None
 
     @property
     def n_equations(self) -> int:
@@ -53,10 +53,8 @@ class WeightTerms(Terms):
         self.field = equations.weight.field(block.view)
         # W ∇log e, the part of the flux that the known exposure adds.
         self.known_flux: FloatArray | None = None
-        if equations.log_exposure is not None:
-            _, gradient = exposure_terms(equations.log_exposure, self.X)
-            gradient = block.view.region.manifold.project_tangent(self.X, gradient)
-            self.known_flux = self.field.apply(gradient)
+        if equations.exposure is not None:
+            self.known_flux = self.field.apply(equations.exposure.gradient(self.X))
 
     def residuals(self, theta: FloatArray) -> FloatArray:
         """In O(pD) a row: A_i θ = ⟨∇t, W ψ⟩."""

@@ -23,7 +23,7 @@ import numpy as np
 from tmsm.data.rows import Block
 from tmsm.foundation.arrays import FloatArray, IntArray, row_dots
 from tmsm.matching.equations import Equations, Terms
-from tmsm.matching.exposure import LogExposure, exposure_terms
+from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials, PolynomialValues
 from tmsm.models.base import Model
@@ -40,7 +40,7 @@ class Stacked(Equations):
     model: Model
     parts: tuple[EquationPart, ...]
     polynomials: LocalPolynomials
-    log_exposure: LogExposure | None = None
+    exposure: KnownExposure | None = None
 
     @property
     def is_linear(self) -> bool:
@@ -75,22 +75,21 @@ class Stacked(Equations):
             return known
         degree = max((max(part.degrees) for part in self.parts if part.degrees), default=None)
         polynomials = None if degree is None else self.polynomials.evaluate(block.X, degree)
-        exposure = None
-        if polynomials is not None and self.log_exposure is not None:
-            _, gradient = exposure_terms(self.log_exposure, block.X)
-            exposure = block.view.region.manifold.project_tangent(block.X, gradient)
+        gradient = None
+        if polynomials is not None and self.exposure is not None:
+            gradient = self.exposure.gradient(block.X)
         terms: list[Terms] = []
         fields: dict[tuple[str, Weight], _Field] = {}
         for part in self.parts:
             if part.kind == "statistics":
-                terms.append(OneWeight(self.model, part.weight, self.log_exposure).terms(block))
+                terms.append(OneWeight(self.model, part.weight, self.exposure).terms(block))
                 continue
             assert polynomials is not None
             key = part.kind, part.weight
             if key not in fields:
                 kind = _Streams if part.kind == "streams" else _Gradients
                 fields[key] = kind(self.model, part.weight, block, polynomials)
-            terms.append(_PolynomialTerms(fields[key], polynomials.of_degrees(part.degrees), exposure))
+            terms.append(_PolynomialTerms(fields[key], polynomials.of_degrees(part.degrees), gradient))
         return _StackedTerms(terms)
 
 

@@ -8,17 +8,23 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.foundation.arrays import ArrayLike, FloatArray
+from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.optional import load_package
 from tmsm.foundation.validation import check_count, check_flag, check_number
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
+from tmsm.manifolds.frames import frame_named
+from tmsm.regions.healpix_files import check_file, kind_of_file, read_healpix, read_moc
 from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.polygon.outlines import ROOM, chain_edges, height_above_arcs, vertex_numbers
 from tmsm.regions.polygon.spherical import SphericalPolygon, polygon_of_outline
 from tmsm.regions.region import Region
 
 __all__ = ["HealpixMask"]
+
+# Beyond so many pixels of a whole map no table of all of them is made.
+_LARGE_MAP = 200_000_000
 
 
 @final
@@ -39,6 +45,9 @@ class HealpixMask(Region):
         Whether the order is nested; else it is ring order.
     tolerance
         Largest distance in radians between a pixel's edge and its arcs.
+    frame
+        What directions stand for, "icrs", "galactic" or "earth", where it is known: points of another frame are
+        refused.
 
     Examples
     --------
@@ -52,8 +61,16 @@ class HealpixMask(Region):
     pixels: Any
     nest: bool
     tolerance: float
+    frame: str | None
 
-    def __init__(self, nside: int, pixels: ArrayLike, nest: bool = False, tolerance: float = 1e-6) -> None:
+    def __init__(
+        self,
+        nside: int,
+        pixels: ArrayLike,
+        nest: bool = False,
+        tolerance: float = 1e-6,
+        frame: str | None = None,
+    ) -> None:
         nside = check_count(nside, "nside")
         if nside & (nside - 1):
             raise InvalidInputError(f"nside must be a power of two; got {nside}.")
@@ -80,12 +97,57 @@ class HealpixMask(Region):
         object.__setattr__(self, "pixels", chosen)
         object.__setattr__(self, "nest", check_flag(nest, "nest"))
         object.__setattr__(self, "tolerance", check_number(tolerance, "tolerance", above=0.0))
+        object.__setattr__(self, "frame", None if frame is None else frame_named(frame).name)
+
+    @classmethod
+    def from_file(cls, path: Any, threshold: float = 0.0) -> HealpixMask:
+        """The observed pixels of a HEALPix map in FITS, or of a multi-order coverage map (MOC).
+
+        Parameters
+        ----------
+        path
+            A HEALPix map (FITS, implicit or explicit pixels), or a MOC in FITS, JSON or ASCII, which is flattened to
+            its finest order.
+        threshold
+            A pixel of a map was observed if its value is larger.  Missing values (NaN, UNSEEN) were not observed.
+
+        Returns
+        -------
+        A mask with the resolution, order and frame of the file.
+        """
+        threshold = check_number(threshold, "threshold")
+        path = check_file(path, "the mask")
+        kind = kind_of_file(path)
+        if kind == "healpix":
+            found = read_healpix(path)
+        elif kind in ("moc", "moc-json", "moc-ascii"):
+            found = read_moc(path, kind)
+        else:
+            what = "a FITS file without a HEALPix map" if kind == "image" else "neither FITS nor a MOC in JSON or ASCII"
+            raise InvalidInputError(f"{path.name} is no HEALPix mask: it is {what}.")
+        with np.errstate(invalid="ignore"):
+            observed = found.values > threshold
+        if not observed.any():
+            largest = np.nanmax(found.values) if np.isfinite(found.values).any() else np.nan
+            raise InvalidInputError(
+                f"{path.name} has no pixel above {threshold:g} (largest: {largest:g}): nothing was observed."
+            )
+        pixels = np.flatnonzero(observed) if found.pixels is None else found.pixels[observed]
+        if pixels.size == 12 * found.nside**2:
+            raise InvalidInputError(f"All pixels of {path.name} were observed: use Everywhere(Sphere(2)).")
+        return cls(found.nside, pixels, found.nest, frame=found.frame)
 
     def __repr__(self) -> str:
         share = self.pixels.size / (12 * self.nside**2)
+        frame = "" if self.frame is None else f", frame={self.frame!r}"
         return (
-            f"HealpixMask(nside={self.nside}, <{self.pixels.size:,} pixels, {share:.3%} of the sky>, nest={self.nest})"
+            f"HealpixMask(nside={self.nside}, <{self.pixels.size:,} pixels, {share:.3%} of the sky>, "
+            f"nest={self.nest}{frame})"
         )
+
+    @property
+    def frames(self) -> frozenset[str]:
+        return frozenset() if self.frame is None else frozenset([self.frame])
 
     @property
     def is_costly(self) -> bool:
@@ -103,15 +165,12 @@ class HealpixMask(Region):
     @cached_property
     def outline(self) -> SphericalPolygon:
         """The border as a polygon of great-circle arcs."""
-        from astropy_healpix import HEALPix
-
-        grid = HEALPix(self.nside, order="nested" if self.nest else "ring")
-        observed = np.zeros(12 * self.nside**2, dtype=bool)
-        observed[self.pixels] = True
+        healpix = load_package("astropy_healpix", "The outline of a HealpixMask", "sky")
+        grid = healpix.HEALPix(self.nside, order="nested" if self.nest else "ring")
         # Neighbours come as SW, W, NW, N, NE, E, SE, S; corners as N, W, S, E, so edges as NW, SW, SE, NE.
         with np.errstate(invalid="ignore"):  # some corners of the base pixels have no neighbour
             across = np.asarray(grid.neighbours(self.pixels))[[2, 0, 6, 4]]
-        on_border = ~observed[across]
+        on_border = ~self._observed(across)
         pixel, edge = self.pixels[np.nonzero(on_border)[1]], np.nonzero(on_border)[0]
         pieces, points = _split_edges(grid, pixel, edge, self.tolerance)
         first = np.cumsum(pieces) - pieces
@@ -121,6 +180,17 @@ class HealpixMask(Region):
             for edges, _ in chain_edges(numbers[: len(pixel)], numbers[len(pixel) :])
         ]
         return polygon_of_outline(rings)
+
+    def _observed(self, pixels: Any) -> BoolArray:
+        """Which of some pixels were observed, in their shape."""
+        if 12 * self.nside**2 <= _LARGE_MAP:
+            observed: BoolArray = np.zeros(12 * self.nside**2, dtype=bool)
+            observed[self.pixels] = True
+            chosen: BoolArray = observed[pixels]
+            return chosen
+        place = np.minimum(np.searchsorted(self.pixels, pixels), self.pixels.size - 1)
+        found: BoolArray = self.pixels[place] == pixels
+        return found
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.outline.signed_distance(X)

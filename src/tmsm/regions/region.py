@@ -97,6 +97,11 @@ class Region(ValueObject, ABC):
         return None
 
     @property
+    def frames(self) -> frozenset[str]:
+        """Names of the frames that its parts are known to be in; empty where nothing is known."""
+        return frozenset()
+
+    @property
     def border_curves(self) -> list[FloatArray] | None:
         """The border as closed chains of points, each of shape (m, D); None where it is not made of such."""
         return None
@@ -274,6 +279,10 @@ class Complement(Region):
         return self.region.distance_slack
 
     @property
+    def frames(self) -> frozenset[str]:
+        return self.region.frames
+
+    @property
     def is_costly(self) -> bool:
         return self.region.is_costly
 
@@ -334,6 +343,10 @@ class _Combination(Region):
                     f"Regions must lie on one manifold to be combined; got {flat[0].manifold} and {part.manifold}."
                 )
         object.__setattr__(self, "parts", tuple(flat))
+        if len(self.frames) > 1:
+            raise InvalidInputError(
+                f"Regions must be in one frame to be combined; got {' and '.join(sorted(self.frames))}."
+            )
 
     @property
     def manifold(self) -> Manifold:
@@ -360,6 +373,10 @@ class _Combination(Region):
     @property
     def distance_slack(self) -> float:
         return max(part.distance_slack for part in self.parts)
+
+    @property
+    def frames(self) -> frozenset[str]:
+        return frozenset().union(*(part.frames for part in self.parts))
 
     @property
     def is_costly(self) -> bool:
