@@ -3,7 +3,7 @@
 from tmsm import datasets
 from tmsm.display import report
 from tmsm.display.plots import FitDisplay
-from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
+from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE, load
 from tmsm.foundation import errors
 from tmsm.inference.comparison import compare
 from tmsm.inference.stein import stein_test
@@ -56,6 +56,7 @@ __all__ = [
     "compare",
     "datasets",
     "errors",
+    "load",
     "lonlat_to_xyz",
     "report",
     "stein_test",

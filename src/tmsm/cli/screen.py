@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TextIO
 
 from tmsm.cli.streams import can_encode, emit, say
-from tmsm.display.record import FitRecord
+from tmsm.display.record import FitRecord, versions
 from tmsm.foundation.whole_files import visible
 
 __all__ = ["is_terminal", "made_by", "show_facts", "show_json", "show_record", "show_table"]
@@ -79,14 +79,6 @@ def show_table(title: str, rows: Sequence[Sequence[str]]) -> None:
 
 def made_by() -> dict[str, str]:
     """The command and the versions behind a result."""
-    import platform
     import shlex
-    from importlib.metadata import version
 
-    return {
-        "command": shlex.join(["tmsm", *sys.argv[1:]]),
-        "tmsm": version("tmsm"),
-        "numpy": version("numpy"),
-        "scipy": version("scipy"),
-        "python": platform.python_version(),
-    }
+    return {"command": shlex.join(["tmsm", *sys.argv[1:]]), **versions()}

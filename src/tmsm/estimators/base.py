@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from abc import abstractmethod
 from copy import copy
+from pathlib import Path
 from typing import Any, Self
 
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
+from tmsm.display.record import FitRecord, versions
 from tmsm.display.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.display.summary import estimate_rows, facts_of, summary_of
 from tmsm.foundation.arrays import ArrayLike, FloatArray
@@ -206,6 +209,11 @@ class Estimator(Fitted):
         """Drop what earlier calls found."""
         self._result = None
 
+    def _restore(self, fit: Fit) -> None:
+        """Take over a fit that was stored."""
+        self._forget()
+        self._result = fit
+
     @abstractmethod
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
         """The rows inside the region, after the constructor's arguments were checked."""
@@ -340,6 +348,20 @@ class Estimator(Fitted):
     def summary(self) -> str:
         """A table to print: estimates, standard errors, intervals, and how they came about."""
         return summary_of(self.result_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit to a file, whole or not at all, from which `tmsm.load` makes the same estimator again.
+
+        The file is JSON text: numbers and words to read, then the rows of the fit (at most 65,536 of them), its
+        configuration and all that it found.  A ``log_exposure`` function cannot be written, and is asked for at
+        loading; a `numpy.random.Generator` is written as None.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced.
+        """
+        FitRecord.of(self, versions(), whole=True).save(Path(path))
 
     def facts(self) -> list[tuple[str, str]]:
         """How the estimate came about and what to judge it by: pairs of a name and words, as in `summary`."""

@@ -37,7 +37,7 @@ from tmsm.matching.tabulated import RowTable
 from tmsm.models.base import Model
 from tmsm.regions import Region
 from tmsm.weights import Combined, Weight, WeightPolicy, plain_weight
-from tmsm.weights.policies import ROWS_PER_SQUARE, Choice, as_policy
+from tmsm.weights.policies import ROWS_PER_SQUARE, Choice, Setting, as_policy
 
 __all__ = ["ScoreMatching"]
 
@@ -263,6 +263,15 @@ class ScoreMatching(Estimator):
     def _forget(self) -> None:
         super()._forget()
         self._stream, self._dropped = None, 0
+
+    def _restore(self, fit: Fit) -> None:
+        super()._restore(fit)
+        if fit.complete or fit.choice is None or fit.moments is None:
+            return
+        # A stream goes on where it was.
+        setting = Setting(fit.kept.sample().view, fit.model.constraint.n_free, fit.kept.effective_number, _IN_A_STREAM)
+        problem = Problem(fit.model, fit.kept, setting, fit.log_exposure, fit.kept, fit.kept_share)
+        self._stream = _Stream(self._asked(), problem, fit.choice, fit.moments, fit.n_outside)
 
     def _asked(self) -> tuple[Any, ...]:
         return self.model, self.region, self.weight, self.log_exposure
@@ -525,5 +534,6 @@ class ScoreMatching(Estimator):
             facts=(*fit.facts, ("nodes", likelihood.description)),
             likelihood=likelihood,
             nodes=likelihood,
+            sums=sums,
             objective=fit.objective if fit.moments is None else fit.moments.objective(theta),
         )

@@ -151,6 +151,7 @@ class TruncatedMLE(Estimator):
             likelihood=likelihood,
             nodes=nodes,
             log_likelihood=log_likelihood,
+            sums=sums,
             facts=(("region", repr(self.region)), *facts),
         )
 

@@ -117,7 +117,7 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
                 "The fits are of different regions: only fits of the same rows inside the same region can be compared "
                 "(NaiveMLE knows of no region; use ScoreMatching with Everywhere(manifold))."
             )
-        if one.log_exposure is not found[0].log_exposure:
+        if one.log_exposure != found[0].log_exposure:
             raise InvalidInputError("The fits have different exposures, and the criterion's constant depends on it.")
         if one.n_samples != found[0].n_samples or not one.kept.same_as(found[0].kept):
             raise InvalidInputError("The fits are of different rows: only fits of the same rows can be compared.")

@@ -23,9 +23,10 @@ from tmsm.inference.discrepancy import Discrepancy, LikelihoodDiscrepancy, Quadr
 from tmsm.inference.goodness import GoodnessOfFit, over_identification
 from tmsm.inference.influence import Influence, group_errors
 from tmsm.inference.profile import profile_interval
+from tmsm.manifolds.frames import PLAIN, Frame
 from tmsm.matching.exposure import LogExposure
 from tmsm.matching.likelihood import RegionLikelihood
-from tmsm.matching.moments import Moments
+from tmsm.matching.moments import Moments, StatisticSums
 from tmsm.models.base import Model
 from tmsm.models.parameters import Field, Parameters
 from tmsm.numerics.newton import Objective
@@ -82,8 +83,8 @@ class Fit:
         The derivative of the equations that the estimate solves, (p, p) or (k, p).
     likelihood
         The mean of −log p over the rows as a function of θ, up to a constant, where the estimate is its minimum.
-    nodes, log_likelihood
-        What stands for the region in a likelihood, and the mean log density of the rows.
+    nodes, log_likelihood, sums
+        What stands for the region in a likelihood, the mean log density of the rows, and the sums of their statistics.
     choice, objective, moments
         Of score matching: the weights, J(θ̂), and the sums of a single weight.
     facts
@@ -110,6 +111,7 @@ class Fit:
     likelihood: Objective | None = None
     nodes: RegionLikelihood | None = None
     log_likelihood: float = float("nan")
+    sums: StatisticSums | None = None
     choice: Choice | None = None
     objective: float | None = None
     moments: Moments | None = None
@@ -122,6 +124,12 @@ class Fit:
     def title(self) -> str:
         """Who fitted what."""
         return f"{self.estimator}: {self.configuration['model']!r}"
+
+    @property
+    def frame(self) -> Frame:
+        """What directions stand for, as the rows have it."""
+        frame: Frame = getattr(self.kept, "frame", PLAIN)
+        return frame
 
     @property
     def groups(self) -> Groups | None:
