@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tmsm.cli.options import Columns, Known, ModelName, Outside, Points, RegionText, Weight
+
+if TYPE_CHECKING:
+    from tmsm.estimators.base import Estimator
 
 __all__ = ["compare", "fit", "show"]
 
@@ -45,7 +48,7 @@ def fit(
     from tmsm.cli.streams import say
     from tmsm.display.record import FitRecord
     from tmsm.foundation.validation import check_option
-    from tmsm.foundation.whole_files import is_standard_output, write_text, write_whole
+    from tmsm.foundation.whole_files import is_standard_output, write_text
 
     check_option(outside, ["raise", "drop"], "--outside")
     printed = {"--json": Path("-") if json else None}
@@ -58,7 +61,7 @@ def fit(
     labels = None if table.groups is None else table.groups[inside]
     estimator = make_estimator(method, chosen, border, weight)
     estimator.fit(X, groups=labels)
-    record = FitRecord.of(estimator, made_by())
+    record = FitRecord.of(estimator, made_by(), whole=save is not None)
     if json:
         show_json(record)
     else:
@@ -74,14 +77,12 @@ def fit(
     if len(X) < len(table):
         say(f"{len(table) - len(X):,} of {len(table):,} points lie outside the border and were left out.")
     if save is not None and is_standard_output(save):
-        show_json(record)
+        show_json(record, whole=True)
     elif save is not None:
         record.save(save)
         say(f"Saved: {save}")
     if plot is not None:
-        figure = estimator.plot(land=True).figure_
-        write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
-        say(f"Picture: {plot}")
+        _draw(estimator, plot)
     if report is not None:
         from tmsm.display.report import html_report
         from tmsm.estimators import NaiveMLE
@@ -95,17 +96,45 @@ def fit(
 
 def show(
     saved: Annotated[Path, typer.Argument(metavar="FIT.json", help="A fit that 'tmsm fit --save' wrote.")],
-    json: Annotated[bool, typer.Option("--json", help="Print the file's JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the file's JSON, without the rows in it.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write an interactive report.", readable=False)
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Show a saved fit."""
+    from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import show_json, show_record
+    from tmsm.cli.streams import say
     from tmsm.display.record import FitRecord
+    from tmsm.foundation.whole_files import is_standard_output
 
+    check_outputs([saved], {"--json": Path("-") if json else None, "--plot": plot, "--report": report})
     record = FitRecord.load(saved)
+    estimator = None
+    if report is not None or plot is not None:
+        from tmsm.estimators import load
+
+        estimator = load(saved)
     if json:
         show_json(record)
     else:
-        show_record(record)
+        show_record(record, beside=report is not None and is_standard_output(report))
+    if estimator is not None and plot is not None:
+        _draw(estimator, plot)
+    if estimator is not None and report is not None:
+        estimator.report(report)
+        say(f"Report: {report}")
+
+
+def _draw(estimator: Estimator, plot: Path) -> None:
+    """Write a picture of a fit."""
+    from tmsm.cli.streams import say
+    from tmsm.foundation.whole_files import write_whole
+
+    figure = estimator.plot(land=True).figure_
+    write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
+    say(f"Picture: {plot}")
 
 
 def compare(

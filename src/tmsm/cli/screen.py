@@ -18,8 +18,12 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def show_json(record: FitRecord) -> None:
-    """A fit as JSON, with escapes where the encoding of standard output lacks a character."""
+def show_json(record: FitRecord, *, whole: bool = False) -> None:
+    """A fit as JSON, with escapes where the encoding of standard output lacks a character.
+
+    The ``whole`` document has the rows of the fit, if they are in the record.
+    """
+    record = record if whole else record.shortened()
     text = record.to_json()
     emit(text if can_encode(text) else record.to_json(ensure_ascii=True), end="")
 

@@ -23,7 +23,7 @@ from tmsm.foundation.whole_files import write_text
 from tmsm.inference.fit import Fitted
 from tmsm.inference.stored import MEMBERS, stored_fit
 
-__all__ = ["FORMAT", "VERSION", "FitRecord", "versions"]
+__all__ = ["FORMAT", "VERSION", "FitRecord", "plain_numbers", "versions"]
 
 FORMAT, VERSION = "tmsm fit", 2
 _FIELDS = ("title", "estimates", "table", "facts", "natural_params", "covariance", "n_samples", "made_by")
@@ -55,9 +55,9 @@ class FitRecord:
         intervals = one.intervals(0.95, None) if with_errors else {}
         estimates = {
             name: {
-                "estimate": _plain(value),
-                "std_error": _plain(errors[name]) if with_errors else None,
-                "interval_95": _plain(intervals[name]) if with_errors else None,
+                "estimate": plain_numbers(value),
+                "std_error": plain_numbers(errors[name]) if with_errors else None,
+                "interval_95": plain_numbers(intervals[name]) if with_errors else None,
             }
             for name, value in one.params.items()
         }
@@ -68,8 +68,8 @@ class FitRecord:
                 "version": VERSION,
                 "title": one.heading,
                 "estimates": estimates,
-                "natural_params": _plain(one.natural_params),
-                "covariance": _plain(one.natural_covariance) if with_errors else None,
+                "natural_params": plain_numbers(one.natural_params),
+                "covariance": plain_numbers(one.natural_covariance) if with_errors else None,
                 "n_samples": one.n_samples,
                 "n_groups": one.n_groups,
                 "determined": one.undetermined is None,
@@ -168,12 +168,12 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """What `_plain` makes of a number."""
+    """What `plain_numbers` makes of a number."""
     return value is None or (type(value) in (int, float) and abs(value) <= _LARGEST)
 
 
 def _is_numbers(value: Any, depth: int = 2) -> bool:
-    """What `_plain` makes of a number, a vector, a matrix or a pair of them."""
+    """What `plain_numbers` makes of a number, a vector, a matrix or a pair of them."""
     if isinstance(value, list) and depth >= 0:
         return all(_is_numbers(entry, depth - 1) for entry in value)
     return _is_number(value)
@@ -224,12 +224,12 @@ _CHECKS: dict[str, Callable[[Any, dict[str, Any]], bool]] = {
 }
 
 
-def _plain(value: Any) -> Any:
+def plain_numbers(value: Any) -> Any:
     """Numbers and lists of them; what is not finite becomes None."""
     array = np.asarray(value, dtype=np.float64)
     if array.ndim == 0:
         return float(array) if np.isfinite(array) else None
-    return [_plain(part) for part in array]
+    return [plain_numbers(part) for part in array]
 
 
 def versions() -> dict[str, str]:
