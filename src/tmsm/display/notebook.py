@@ -24,15 +24,17 @@ def html_of(fitted: Fitted) -> str:
     fit = fitted.result_
     rows = estimate_rows(fit)
     head = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
-    body = "".join(
-        "<tr>" + "".join(f"<td>{'&nbsp;' * (len(cell) - len(cell.lstrip()))}{escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in rows[1:]
-    )
+    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows[1:])
     about = f"{fit.n_samples:,} rows" + ("" if fit.n_groups is None else f" in {fit.n_groups:,} groups")
     return (
         f"<div><strong>{escape(fit.heading)}</strong><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         f"<small>{escape(about)}; summary() says more.</small>{_picture(fitted, fit)}</div>"
     )
+
+
+def _cell(text: str) -> str:
+    """A cell of the table; what is set in stays so."""
+    return f"<td>{'&nbsp;' * (len(text) - len(text.lstrip()))}{escape(text.lstrip())}</td>"
 
 
 def _picture(fitted: Fitted, fit: Fit) -> str:
@@ -42,7 +44,7 @@ def _picture(fitted: Fitted, fit: Fit) -> str:
         from matplotlib.figure import Figure
 
         figure: Any = Figure(figsize=(_WIDTH, _HEIGHT), dpi=_DPI, layout="constrained")
-        canvas = FigureCanvasAgg(figure)
+        canvas: Any = FigureCanvasAgg(figure)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             FitDisplay({"fit": fitted}).plot(figure.subplots(), legend=False, land=fit.frame.has_land)

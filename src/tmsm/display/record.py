@@ -1,6 +1,6 @@
 """A fit as a plain JSON document: numbers and words, versioned, no code in it.
 
-Its first members are for people and other programs.  The last one, "fit", is what a fitted estimator is made from again.
+Its first members are for people and other programs.  The last one, "fit", is what an estimator is made from again.
 """
 
 from __future__ import annotations

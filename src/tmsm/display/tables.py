@@ -50,7 +50,8 @@ def estimates_frame(fit: Fit, backend: Any, level: float) -> Any:
     columns = {name: [line[k] for line in lines] for k, name in enumerate(_COLUMNS)}
     schema = {name: narwhals.Float64() if name in _NUMBERS else narwhals.String() for name in _COLUMNS}
     try:
-        return narwhals.from_dict(columns, schema, backend=backend).to_native()
+        make: Any = narwhals.from_dict
+        return make(columns, schema, backend=backend).to_native()
     except ImportError:
         raise MissingDependencyError(
             f"backend={backend!r} needs the package {backend}: pip install {backend}."
@@ -98,6 +99,8 @@ def _array_lines(one: Field, value: FloatArray, error: Any, interval: Any) -> li
     for index in np.ndindex(value.shape):
         if len(index) == 2 and index[0] > index[1]:
             continue  # symmetric
-        numbers = [None if part is None else float(np.asarray(part)[index]) for part in (error, *(interval or (None,) * 2))]
-        lines.append((one.name, ",".join(map(str, index)), float(value[index]), numbers[0], numbers[1], numbers[2], ""))
+        spread, low, high = (
+            None if part is None else float(np.asarray(part)[index]) for part in (error, *(interval or (None, None)))
+        )
+        lines.append((one.name, ",".join(map(str, index)), float(value[index]), spread, low, high, ""))
     return lines

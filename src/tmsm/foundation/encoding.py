@@ -2,7 +2,7 @@
 
 A number, a text and None stand for themselves, a list for a tuple.  Everything else is an object with one telling
 member: ``{"array": [...]}``, ``{"number": "inf"}``, ``{"list": [...]}``, ``{"class": "Cap", "arguments": {...}}``.
-Only classes that inherit from `ValueObject` and are imported can be named, and only their constructors are called, which
+Only classes that inherit from `ValueObject` and are imported can be named.  Only their constructors are called, which
 check what they are given.
 """
 
@@ -45,7 +45,7 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
         How many objects it stands in.
     """
     if depth > MAX_DEPTH:
-        raise InvalidInputError(f"The {name} cannot be kept in a file: more than {MAX_DEPTH} objects within each other.")
+        raise InvalidInputError(f"The {name} cannot be kept in a file: it has more than {MAX_DEPTH} levels of objects.")
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.bool_ | np.integer | np.floating):
@@ -93,7 +93,7 @@ def decode(value: Any, name: str, depth: int = 0) -> Any:
         How many objects it stands in.
     """
     if depth > MAX_DEPTH:
-        raise InvalidInputError(f"{name} has more than {MAX_DEPTH} objects within each other.")
+        raise InvalidInputError(f"{name} has more than {MAX_DEPTH} levels of objects.")
     if value is None or type(value) in (bool, str, int, float):
         return value
     if isinstance(value, list):
@@ -147,7 +147,8 @@ def imported_class(base: type, name: Any, module: Any, kind: str) -> Any:
         where = f" ({module})" if isinstance(module, str) and module.isprintable() and len(module) <= 70 else ""
         shown = name if isinstance(name, str) and name.isidentifier() and len(name) <= 70 else short_repr(name)
         raise UnknownClassError(
-            f"was made with the {kind} {shown}, which is not known here: import the module that defines it{where} first."
+            f"was made with the {kind} {shown}, which is not known here: "
+            f"import the module that defines it{where} first."
         )
     return next((one for one in reversed(found) if one.__module__ == module), found[-1])
 
@@ -181,5 +182,5 @@ def _as_text(value: float) -> str:
 
 def _subclasses(base: type) -> list[type]:
     """All classes that inherit from one, each once; of the same parent in the order of their definition."""
-    direct = type.__subclasses__(base)
+    direct: list[type] = type.__subclasses__(base)
     return list(dict.fromkeys([*direct, *(below for one in direct for below in _subclasses(one))]))

@@ -7,7 +7,7 @@ from the kept rows (equations, nodes inside the region, the likelihood) is made 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -34,8 +34,6 @@ from tmsm.weights import Combined, Weight
 from tmsm.weights.policies import Choice
 
 __all__ = ["MEMBERS", "NeedsExposureError", "configuration_of", "restored_fit", "stored_fit"]
-
-T = TypeVar("T")
 
 # The place of a function that is to be given again.
 _FUNCTION = {"function": "log_exposure"}
@@ -82,7 +80,6 @@ def stored_fit(fit: Fit, module: str) -> dict[str, Any]:
         "nodes": None if nodes is None else encode(nodes.made_for, "nodes"),
         "rows": _stored_rows(fit),
     }
-
 
 
 def _encode_setting(name: str, value: Any) -> Any:
@@ -135,8 +132,9 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     configuration
         That of `configuration_of`.
     """
-    model = _checked(decode(content["model"], "model"), Model, "model")
-    region = _checked(decode(content["region"], "region"), Region, "region")
+    model, region = decode(content["model"], "model"), decode(content["region"], "region")
+    if not isinstance(model, Model) or not isinstance(region, Region):
+        raise InvalidInputError("it has no model, or no region.")
     model.check_manifold(region.manifold)
     if not model.is_bound or model.manifold != region.manifold:
         raise InvalidInputError("model and region are not of the same manifold.")
@@ -224,12 +222,6 @@ def _check_plain(plain: Mapping[str, Any]) -> None:
             raise InvalidInputError(f"{name} is not what tmsm writes: {short_repr(plain[name])}.")
 
 
-def _checked(value: Any, kind: type[T], name: str) -> T:
-    if not isinstance(value, kind):
-        raise InvalidInputError(f"{name} is not what tmsm writes: {short_repr(value)}.")
-    return value
-
-
 def _members(value: Any, names: tuple[str, ...], what: str) -> dict[str, Any]:
     if not isinstance(value, dict) or set(value) != set(names):
         raise InvalidInputError(f"{what} is not what tmsm writes: {short_repr(value)}.")
@@ -296,7 +288,9 @@ def _restored_choice(value: Any, region: Region) -> Choice | None:
         if weight.level is None or weight.base is None or isinstance(weight.scale, str):
             raise InvalidInputError("weight has scales that are still to be taken from data.")
         return Choice(weight, weight.parts(region.manifold))
-    return Choice.of(_checked(weight, Weight, "weight"))
+    if not isinstance(weight, Weight):
+        raise InvalidInputError(f"weight is none: {short_repr(weight)}.")
+    return Choice.of(weight)
 
 
 def _restored_sums(value: Any, p: int) -> StatisticSums | None:
@@ -309,7 +303,9 @@ def _restored_sums(value: Any, p: int) -> StatisticSums | None:
 
 def _totals(value: Mapping[str, Any], name: str) -> tuple[int, float, float]:
     n, weight_sum, squares = value["n"], value["weight_sum"], value["weight_squares"]
-    if not (type(n) is int and 0 < n < 2**63 and all(type(one) is float and one > 0.0 for one in (weight_sum, squares))):
+    if not (
+        type(n) is int and 0 < n < 2**63 and all(type(one) is float and one > 0.0 for one in (weight_sum, squares))
+    ):
         raise InvalidInputError(f"{name} has no number of rows, or no weight.")
     return n, weight_sum, squares
 

@@ -22,6 +22,8 @@ _MAX_HALVINGS = 24
 _AT_POLE = 1e-12
 # Vertices within so many degrees (1 m on the Earth) of the line between others are left out.
 _STRAIGHT = 1e-5
+# No edge of the result is longer than so many degrees.
+_LONGEST = 10.0
 # Slivers below so many square degrees come from rounding.
 _SLIVER = 1e-12
 
@@ -52,8 +54,9 @@ def flat_polygons(rings: Sequence[FloatArray], contains: Callable[[FloatArray], 
     inside = largest.representative_point()
     if not contains(point_at(np.array([inside.x]), np.array([inside.y])))[0]:
         found = shapely.difference(window, found)
-    # Points on a line between others, as along a parallel, are not needed.
-    turned = [orient(one, 1.0) for one in _polygons(shapely.simplify(found, _STRAIGHT)) if one.area > _SLIVER]
+    # Of points on a line, as along a parallel, a few are enough; programs that draw great circles want some.
+    found = shapely.segmentize(shapely.simplify(found, _STRAIGHT), _LONGEST)
+    turned = [orient(one, 1.0) for one in _polygons(found) if one.area > _SLIVER]
     return [[np.asarray(ring.coords).tolist() for ring in (one.exterior, *one.interiors)] for one in turned]
 
 
