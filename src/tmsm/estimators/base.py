@@ -451,25 +451,15 @@ class Estimator(Fitted):
         """
         fit = self.result_
         if beside is None:
-            beside = self._naive_beside()
+            beside = self._beside()
         others = {type(beside).__name__: beside} if isinstance(beside, Fitted) else dict(beside)
         given = {name: value for name, value in (("marks", marks), ("frame", frame)) if value is not None}
         page = html_report({"the fit": self, **others}, title=title or fit.title, made_by=versions(), **given)
         write_text(Path(path), page)
 
-    def _naive_beside(self) -> Mapping[str, Fitted]:
-        """The naive likelihood of the kept rows, where the fit knows of a border and the family has a likelihood."""
-        from tmsm.estimators.naive import NaiveMLE
-
-        fit = self.result_
-        if not fit.region.has_border or not fit.model.is_linear:
-            return {}
-        X, weight = fit.kept.source.table()
-        try:
-            naive = NaiveMLE(fit.configuration["model"]).fit(X, sample_weight=weight)
-        except (EstimationError, InvalidInputError):
-            return {}
-        return {"ignoring the border": naive}
+    def _beside(self) -> Mapping[str, Fitted]:
+        """What a report shows beside the fit, by name."""
+        return {}
 
     def facts(self) -> list[tuple[str, str]]:
         """How the estimate came about and what to judge it by: pairs of a name and words, as in `summary`."""

@@ -9,7 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tmsm.data.rows import Rows
-from tmsm.estimators.base import Estimator, check_linear, check_model, check_region
+from tmsm.estimators.base import check_linear, check_model, check_region
+from tmsm.estimators.bordered import BorderedEstimator
 from tmsm.estimators.problem import Problem
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TmsmWarning
@@ -57,7 +58,7 @@ class _Stream:
     n_outside: int
 
 
-class ScoreMatching(Estimator):
+class ScoreMatching(BorderedEstimator):
     """Fit a model to data that were only seen inside a region, without its normalising constant.
 
     Parameters

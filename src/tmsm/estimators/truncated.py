@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tmsm.data.rows import Block, Rows
-from tmsm.estimators.base import Estimator, check_linear, check_model, check_region, require_rows
+from tmsm.estimators.base import check_linear, check_model, check_region, require_rows
+from tmsm.estimators.bordered import BorderedEstimator
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
@@ -29,7 +30,7 @@ __all__ = ["TruncatedMLE"]
 _NOTHING_CUT_OFF = "The maximum of the likelihood; nothing was cut off."
 
 
-class TruncatedMLE(Estimator):
+class TruncatedMLE(BorderedEstimator):
     """Maximum likelihood of a model that was only seen inside a region.
 
     The normalising constant over the region is computed: by quadrature up to dimension two, with nodes
