@@ -10,6 +10,7 @@ import numpy as np
 
 from tmsm.display.record import FitRecord
 from tmsm.estimators.base import Estimator
+from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.encoding import UnknownClassError, imported_class
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, TmsmError
 from tmsm.inference.fit import Fit
@@ -105,7 +106,28 @@ def _check_agreement(estimator: Estimator, fit: Fit, content: dict[str, Any]) ->
     if agrees and again.covariance is not None and fit.covariance is not None:
         other = np.sqrt(np.diag(fit.natural_covariance))
         agrees = bool((np.abs(unit - other) <= 0.1 * (random + 0.01) * unit + 1e-300).all())
-    if not agrees or (again.covariance is None) != (fit.covariance is None):
+    same = (again.covariance is None) == (fit.covariance is None) and all(
+        _close(getattr(again, name), getattr(fit, name), 1.0 if random else _AGREES)
+        for name in ("error_df", "n_groups", "objective", "log_likelihood")
+    )
+    if not random and again.model == fit.model:
+        pairs = [(again.slope, fit.slope), (again.influence.matrix, fit.influence.matrix)]
+        same = same and all(_close_arrays(*pair) for pair in pairs)
+    if not agrees or not same:
         function = callable(fit.log_exposure)
         hint = " Is log_exposure the function that the fit was made with?" if function else ""
         raise InvalidInputError(f"the estimate in it is not that of its rows.{hint}")
+
+
+def _close(one: float | None, other: float | None, share: float) -> bool:
+    """Whether two numbers are about the same, or both are missing."""
+    if one is None or other is None:
+        return one is other
+    return bool(np.isclose(one, other, rtol=share, atol=_RELATIVE, equal_nan=True))
+
+
+def _close_arrays(one: FloatArray | None, other: FloatArray | None) -> bool:
+    """The same of matrices, entry by entry to a share of the largest."""
+    if one is None or other is None:
+        return one is other
+    return one.shape == other.shape and bool((np.abs(one - other) <= _AGREES * np.abs(one).max()).all())

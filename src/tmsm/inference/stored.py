@@ -171,6 +171,8 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
         moments = _restored_moments(content["moments"], OneWeight(model, choice.parts[0].weight, log_exposure))
     if plain["n_groups"] is not None and kept.groups is None:
         raise InvalidInputError("groups are missing.")
+    if plain["n_samples"] < len(kept):
+        raise InvalidInputError(f"it holds {len(kept):,} rows of {plain['n_samples']:,}.")
     facts = plain.pop("facts")
     return Fit(
         configuration=configuration,
@@ -335,6 +337,8 @@ def _restored_likelihood(
 ) -> tuple[RegionLikelihood | WholeLikelihood | None, RegionLikelihood | None]:
     """The likelihood and its nodes, made again as they were; None where the estimate is none of a likelihood."""
     if sums is None:
+        if made_for is not None:
+            raise InvalidInputError("it has nodes, but no sums of a likelihood.")
         return None, None
     if not isinstance(model, LinearModel):
         raise InvalidInputError("model has no likelihood.")

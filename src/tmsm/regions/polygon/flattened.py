@@ -81,13 +81,18 @@ def _one_side(ring: FloatArray) -> Any:
     import shapely
 
     lon, lat = _unrolled(_in_pieces(np.vstack([ring, ring[:1]])))
-    if abs(lon[-1] - lon[0]) > 180.0:  # round a pole: up to the nearer one
+    turn = lon[-1] - lon[0]
+    if abs(turn) > 180.0:  # round a pole: three times round, and up to the nearer pole
         pole = 90.0 if lat.mean() >= 0.0 else -90.0
+        by = 360.0 * np.sign(turn)
+        lon, lat = np.concatenate([lon[:-1] - by, lon[:-1], lon + by]), np.concatenate([lat[:-1], lat[:-1], lat])
         lon, lat = np.append(lon, [lon[-1], lon[0]]), np.append(lat, [pole, pole])
+        first, last = 0, 1
+    else:
+        first, last = int(np.floor((lon.min() + 180.0) / 360.0)), int(np.ceil((lon.max() + 180.0) / 360.0))
     shape = shapely.make_valid(shapely.Polygon(np.column_stack([lon, lat])))
     pieces = []
-    for turn in range(int(np.floor((lon.min() + 180.0) / 360.0)), int(np.ceil((lon.max() + 180.0) / 360.0))):
-        middle = 360.0 * turn
+    for middle in 360.0 * np.arange(first, last):
         piece = shapely.intersection(shape, shapely.box(middle - 180.0, -90.0, middle + 180.0, 90.0))
         pieces += [shapely.transform(one, lambda xy, by=middle: xy - [by, 0.0]) for one in _polygons(piece)]
     return _odd_cover(pieces)
