@@ -5,7 +5,7 @@ from tmsm.data.exposure_map import ExposureMap
 from tmsm.data.named_tables import table_to_xyz
 from tmsm.display import report
 from tmsm.display.plots import FitDisplay
-from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
+from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE, load
 from tmsm.foundation import errors
 from tmsm.inference.comparison import compare
 from tmsm.inference.stein import stein_test
@@ -59,6 +59,7 @@ __all__ = [
     "compare",
     "datasets",
     "errors",
+    "load",
     "lonlat_to_xyz",
     "report",
     "stein_test",

@@ -192,8 +192,10 @@ def test_save_and_show(folder, tmp_path):
     shown = good("show", tmp_path / "fit.json", cwd=tmp_path)
     assert shown.stdout == first.stdout
     content = json.loads((tmp_path / "fit.json").read_text())
-    assert (content["format"], content["version"]) == ("tmsm fit", 1)
+    assert (content["format"], content["version"]) == ("tmsm fit", 2)
     assert content["made_by"]["tmsm"] == tmsm.__version__
+    rows = content.pop("fit")["rows"]
+    assert rows["X"]["shape"] == [600, 3]
     assert json.loads(good("show", "--json", tmp_path / "fit.json", cwd=tmp_path).stdout) == content
     assert [path.name for path in tmp_path.iterdir()] == ["fit.json"]
 
@@ -344,7 +346,11 @@ BAD = {
     ),
     "show": (["show", "good.csv"], "not a fit saved by tmsm"),
     "show JSON": (["show", "polygon.geojson"], "is JSON, but not a fit saved by tmsm"),
-    "show newer": (["show", "newer.json"], "has version 99 of the format"),
+    "show newer": (["show", "newer.json"], "and this tmsm reads 2. It was saved by a later tmsm"),
+    "show older": (
+        ["show", "older.json"],
+        "version 1 of the format, and this tmsm reads 2. It was saved by an earlier",
+    ),
     "show damaged": (["show", "damaged.json"], "damaged.json is damaged: it has no title, estimates, table"),
     "simulate": (["simulate", "5", "--region", "usa", "--mean", "x", "--concentration", "6"], "--mean must be LON,LAT"),
     "missing option": (["fit", "good.csv"], "Missing option '--region'"),
@@ -380,7 +386,8 @@ def bad_folder(tmp_path_factory):
         "polygon.geojson": json.dumps(BORDER),
         "odd.geojson": '{"features": [{"geometry": {"type": "Point", "coordinates": ["east", null]}}]}',
         "newer.json": '{"format": "tmsm fit", "version": 99}',
-        "damaged.json": '{"format": "tmsm fit", "version": 1}',
+        "older.json": '{"format": "tmsm fit", "version": 1}',
+        "damaged.json": '{"format": "tmsm fit", "version": 2}',
     }
     for name, text in texts.items():
         (place / name).write_text(text)

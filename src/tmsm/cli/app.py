@@ -9,9 +9,12 @@ from typing import Any, TextIO
 
 import typer
 
+from tmsm.cli.advice import for_command
+from tmsm.cli.compare import compare
 from tmsm.cli.demo import demo
-from tmsm.cli.fit import compare, fit, show
+from tmsm.cli.fit import fit
 from tmsm.cli.reproduce import reproduce
+from tmsm.cli.show import show
 from tmsm.cli.streams import emit, prepare, say
 from tmsm.cli.tools import region, simulate
 from tmsm.foundation.errors import TmsmError
@@ -83,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _complain(text: str) -> None:
     """One line on standard error."""
-    say(f"tmsm: {' '.join(text.split())}")
+    say(f"tmsm: {for_command(' '.join(text.split()))}")
 
 
 def _warn(

@@ -25,6 +25,7 @@ from tmsm.regions import LonLatBox, Region
 from tmsm.regions.rounding import find_grid
 
 __all__ = [
+    "KNOWABLE",
     "METHODS",
     "MODELS",
     "Observed",
@@ -45,6 +46,8 @@ MODELS: dict[str, type[Model]] = {
     "bingham": Bingham,
     "watson": Watson,
 }
+# What --known can say of a model.
+KNOWABLE = {"vmf": ("concentration",), "kent": ("concentration", "ovalness"), "watson": ("concentration",)}
 METHODS = ("score", "refined", "mle", "naive")
 # Beyond such a share exact copies are worth a word.
 _MANY_COPIES = 0.05
@@ -60,9 +63,7 @@ def make_model(name: str, known: list[str], option: str = "--model") -> Model:
             values[key.strip()] = parse_number(text)
         except ValueError:
             raise InvalidInputError(f"--known {pair!r} must be NAME=NUMBER, such as concentration=6.") from None
-    allowed = {"vmf": ["concentration"], "kent": ["concentration", "ovalness"], "watson": ["concentration"]}.get(
-        name, []
-    )
+    allowed = KNOWABLE.get(name, ())
     for key in values:
         if key not in allowed:
             hint = f"it can know {' and '.join(allowed)}" if allowed else "nothing can be known of it here"

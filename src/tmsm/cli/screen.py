@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Literal, TextIO
 
 from tmsm.cli.streams import can_encode, emit, say
-from tmsm.display.record import FitRecord
+from tmsm.display.record import FitRecord, versions
 from tmsm.foundation.whole_files import visible
 
-__all__ = ["is_terminal", "made_by", "show_facts", "show_json", "show_record", "show_table"]
+__all__ = ["is_terminal", "made_by", "show_data", "show_facts", "show_json", "show_record", "show_table"]
 
 
 def is_terminal(stream: TextIO | None) -> bool:
@@ -18,10 +18,22 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def show_json(record: FitRecord) -> None:
-    """A fit as JSON, with escapes where the encoding of standard output lacks a character."""
+def show_json(record: FitRecord, *, whole: bool = False) -> None:
+    """A fit as JSON, with escapes where the encoding of standard output lacks a character.
+
+    The ``whole`` document has the rows of the fit, if they are in the record.
+    """
+    record = record if whole else record.shortened()
     text = record.to_json()
     emit(text if can_encode(text) else record.to_json(ensure_ascii=True), end="")
+
+
+def show_data(content: object) -> None:
+    """Numbers and words as JSON."""
+    import json
+
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    emit(text if can_encode(text) else json.dumps(content, indent=2))
 
 
 def show_record(record: FitRecord, *, beside: bool = False) -> None:
@@ -79,14 +91,6 @@ def show_table(title: str, rows: Sequence[Sequence[str]]) -> None:
 
 def made_by() -> dict[str, str]:
     """The command and the versions behind a result."""
-    import platform
     import shlex
-    from importlib.metadata import version
 
-    return {
-        "command": shlex.join(["tmsm", *sys.argv[1:]]),
-        "tmsm": version("tmsm"),
-        "numpy": version("numpy"),
-        "scipy": version("scipy"),
-        "python": platform.python_version(),
-    }
+    return {"command": shlex.join(["tmsm", *sys.argv[1:]]), **versions()}

@@ -247,6 +247,21 @@ class Rows:
         return kept
 
     @classmethod
+    def of_kept(
+        cls,
+        region: Region,
+        X: FloatArray,
+        weight: FloatArray | None,
+        groups: Groups | None,
+        on_border: FloatArray,
+        frame: Frame,
+    ) -> Rows:
+        """What `kept` gave once, from points (n, D) that are known to lie inside, and those that lay on the border."""
+        rows = cls._of_view(BorderView(region, X), weight, groups, frame)
+        rows.on_border = on_border
+        return rows
+
+    @classmethod
     def _of_view(cls, view: BorderView, weight: FloatArray | None, groups: Groups | None, frame: Frame) -> Rows:
         """Of rows that were checked and lie inside."""
         rows = cls(ArraySource(view.X, weight, groups), view.region, frame=frame)

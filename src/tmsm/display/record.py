@@ -1,4 +1,7 @@
-"""A fit as a plain JSON document: numbers and words, versioned, no code in it."""
+"""A fit as a plain JSON document: numbers and words, versioned, no code in it.
+
+Its first members are for people and other programs.  The last one, "fit", is what an estimator is made from again.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,18 @@ from tmsm.foundation.text import facts_text, plain_table
 from tmsm.foundation.validation import short_repr
 from tmsm.foundation.whole_files import write_text
 from tmsm.inference.fit import Fitted
+from tmsm.inference.stored import MEMBERS, stored_fit
 
-__all__ = ["FORMAT", "VERSION", "FitRecord"]
+__all__ = ["FORMAT", "VERSION", "FitRecord", "plain_numbers", "versions"]
 
-FORMAT, VERSION = "tmsm fit", 1
+FORMAT, VERSION = "tmsm fit", 2
 _FIELDS = ("title", "estimates", "table", "facts", "natural_params", "covariance", "n_samples", "made_by")
+
+
+_ADVICE = {
+    -1: " It was saved by an earlier tmsm and has no rows: fit the points again, and save that fit.",
+    1: " It was saved by a later tmsm: read it with that one.",
+}
 
 
 @final
@@ -33,8 +43,11 @@ class FitRecord:
     content: dict[str, Any]
 
     @staticmethod
-    def of(fit: Fitted, made_by: dict[str, str]) -> FitRecord:
-        """From a fitted estimator; ``made_by`` says by what command and versions."""
+    def of(fit: Fitted, made_by: dict[str, str], *, whole: bool = False) -> FitRecord:
+        """From a fitted estimator; ``made_by`` says by what command and versions.
+
+        The ``whole`` fit has its rows and all that an estimator is made from again.
+        """
         one = fit.result_
         goodness = one.goodness_of_fit
         with_errors = one.covariance is not None
@@ -42,20 +55,21 @@ class FitRecord:
         intervals = one.intervals(0.95, None) if with_errors else {}
         estimates = {
             name: {
-                "estimate": _plain(value),
-                "std_error": _plain(errors[name]) if with_errors else None,
-                "interval_95": _plain(intervals[name]) if with_errors else None,
+                "estimate": plain_numbers(value),
+                "std_error": plain_numbers(errors[name]) if with_errors else None,
+                "interval_95": plain_numbers(intervals[name]) if with_errors else None,
             }
             for name, value in one.params.items()
         }
+        content = {"fit": stored_fit(one, type(fit).__module__)} if whole else {}
         return FitRecord(
             {
                 "format": FORMAT,
                 "version": VERSION,
                 "title": one.heading,
                 "estimates": estimates,
-                "natural_params": _plain(one.natural_params),
-                "covariance": _plain(one.natural_covariance) if with_errors else None,
+                "natural_params": plain_numbers(one.natural_params),
+                "covariance": plain_numbers(one.natural_covariance) if with_errors else None,
                 "n_samples": one.n_samples,
                 "n_groups": one.n_groups,
                 "determined": one.undetermined is None,
@@ -65,8 +79,19 @@ class FitRecord:
                 "table": [list(row) for row in estimate_rows(one)],
                 "facts": [list(pair) for pair in facts_of(one)],
                 "made_by": made_by,
+                **content,
             }
         )
+
+    @property
+    def fit(self) -> dict[str, Any] | None:
+        """What an estimator is made from again; None where the document has no such part."""
+        content: dict[str, Any] | None = self.content.get("fit")
+        return content
+
+    def shortened(self) -> FitRecord:
+        """The same without the part that an estimator is made from."""
+        return FitRecord({name: value for name, value in self.content.items() if name != "fit"})
 
     @staticmethod
     def load(path: Path) -> FitRecord:
@@ -77,6 +102,8 @@ class FitRecord:
             raise InvalidInputError(f"There is no file {str(path)!r}.")
         try:
             content = read_json(path)
+        except OSError as error:
+            raise InvalidInputError(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
         except InvalidInputError as error:
             raise InvalidInputError(f"{path.name} is not a fit saved by tmsm: {error}") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -85,6 +112,7 @@ class FitRecord:
         if version != VERSION or type(version) is not int:
             raise InvalidInputError(
                 f"{path.name} has version {short_repr(version)} of the format, and this tmsm reads {VERSION}."
+                + _ADVICE.get(np.sign(version - VERSION) if type(version) is int else 0, "")
             )
         missing = [field for field in _FIELDS if field not in content]
         if missing:
@@ -95,7 +123,7 @@ class FitRecord:
                 f"{path.name} is damaged: {', '.join(wrong)} {'is' if len(wrong) == 1 else 'are'} not what tmsm writes."
             )
         try:
-            json.dumps(content, indent=2, allow_nan=False)
+            json.dumps(content, allow_nan=False)
         except (ValueError, RecursionError):
             raise InvalidInputError(f"{path.name} is damaged: it holds NaN, an infinity or deep brackets.") from None
         return FitRecord(content)
@@ -106,7 +134,13 @@ class FitRecord:
 
     def to_json(self, *, ensure_ascii: bool = False) -> str:
         """The document's text."""
-        text = json.dumps(self.content, indent=2, ensure_ascii=ensure_ascii, allow_nan=False) + "\n"
+        options: dict[str, Any] = {"ensure_ascii": ensure_ascii, "allow_nan": False}
+        text = json.dumps(self.shortened().content, indent=2, **options)
+        if self.fit is not None:
+            # Thousands of numbers: a line for each member, not for each number.
+            lines = (f"    {json.dumps(name)}: {json.dumps(value, **options)}" for name, value in self.fit.items())
+            text = text.removesuffix("\n}") + ',\n  "fit": {\n' + ",\n".join(lines) + "\n  }\n}"
+        text += "\n"
         # JSON leaves these controls alone, which terminals obey; they can only stand inside strings.
         return re.sub("[\x7f-\x9f]", lambda found: f"\\u{ord(found.group()):04x}", text)
 
@@ -134,12 +168,12 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """What `_plain` makes of a number."""
+    """What `plain_numbers` makes of a number."""
     return value is None or (type(value) in (int, float) and abs(value) <= _LARGEST)
 
 
 def _is_numbers(value: Any, depth: int = 2) -> bool:
-    """What `_plain` makes of a number, a vector, a matrix or a pair of them."""
+    """What `plain_numbers` makes of a number, a vector, a matrix or a pair of them."""
     if isinstance(value, list) and depth >= 0:
         return all(_is_numbers(entry, depth - 1) for entry in value)
     return _is_number(value)
@@ -186,12 +220,21 @@ _CHECKS: dict[str, Callable[[Any, dict[str, Any]], bool]] = {
     "table": lambda value, _: _is_table(value),
     "facts": lambda value, _: _is_table(value, 2),
     "made_by": lambda value, _: _is_texts(value),
+    "fit": lambda value, content: "fit" not in content or (isinstance(value, dict) and set(value) == MEMBERS),
 }
 
 
-def _plain(value: Any) -> Any:
+def plain_numbers(value: Any) -> Any:
     """Numbers and lists of them; what is not finite becomes None."""
     array = np.asarray(value, dtype=np.float64)
     if array.ndim == 0:
         return float(array) if np.isfinite(array) else None
-    return [_plain(part) for part in array]
+    return [plain_numbers(part) for part in array]
+
+
+def versions() -> dict[str, str]:
+    """The versions of what a result was computed with."""
+    import platform
+    from importlib.metadata import version
+
+    return {name: version(name) for name in ("tmsm", "numpy", "scipy")} | {"python": platform.python_version()}

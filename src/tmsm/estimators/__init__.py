@@ -1,7 +1,8 @@
 """Estimators: scikit-learn's contract round the pass from data to an estimate."""
 
 from tmsm.estimators.naive import NaiveMLE
+from tmsm.estimators.saved import load
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.estimators.truncated import TruncatedMLE
 
-__all__ = ["NaiveMLE", "ScoreMatching", "TruncatedMLE"]
+__all__ = ["NaiveMLE", "ScoreMatching", "TruncatedMLE", "load"]

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from copy import copy
+from html import escape
+from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
+from tmsm.display.geojson import geojson_of
+from tmsm.display.notebook import html_of
 from tmsm.display.plots import DiagnosticsDisplay, FitDisplay
+from tmsm.display.record import FitRecord, versions
+from tmsm.display.report import html_report
 from tmsm.display.summary import estimate_rows, facts_of, summary_of
+from tmsm.display.tables import estimates_frame
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.foundation.validation import check_count, check_option, check_random_state, check_vector
+from tmsm.foundation.whole_files import write_text
 from tmsm.inference.bootstrap import Bootstrap, Refit, resampled
 from tmsm.inference.confidence_regions import ConfidenceRegion
 from tmsm.inference.delta import direction_ellipse
@@ -206,6 +218,11 @@ class Estimator(Fitted):
         """Drop what earlier calls found."""
         self._result = None
 
+    def _restore(self, fit: Fit) -> None:
+        """Take over a fit that was stored."""
+        self._forget()
+        self._result = fit
+
     @abstractmethod
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
         """The rows inside the region, after the constructor's arguments were checked."""
@@ -340,6 +357,109 @@ class Estimator(Fitted):
     def summary(self) -> str:
         """A table to print: estimates, standard errors, intervals, and how they came about."""
         return summary_of(self.result_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit to a file, whole or not at all, from which `tmsm.load` makes the same estimator again.
+
+        The file is JSON text: numbers and words to read, then the rows of the fit (at most 65,536 of them), its
+        configuration and all that it found.  A ``log_exposure`` function cannot be written, and is asked for at
+        loading; a `numpy.random.Generator` is written as None.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced.
+        """
+        FitRecord.of(self, versions(), whole=True).save(Path(path))
+
+    def to_frame(self, backend: str = "pandas", *, level: float = 0.95) -> Any:
+        """The estimates as a data frame, one row a number.
+
+        Its columns are parameter, index, estimate, std_error, low, high and unit.  The index is empty for a number and
+        says which entry of an array it is.  A direction has rows for its coordinates, on S² for its longitude and
+        latitude, and one with the index "angle": how far it may be off, in degrees, by its standard error and up to the
+        farthest point of its confidence region.  What is not known is missing.
+
+        Parameters
+        ----------
+        backend
+            "pandas", "polars" or "pyarrow".
+        level
+            Confidence level of the intervals.
+        """
+        return estimates_frame(self.result_, backend, level)
+
+    def to_geojson(self, level: float = 0.95) -> dict[str, Any]:
+        """The fit on S² as GeoJSON (RFC 7946), to be written by ``json.dump`` and opened in any map program.
+
+        A FeatureCollection with the centre, the confidence region of it, and the border where that is made of rings;
+        the property "role" says which is which.  Areas are cut at the antimeridian, and reach up to a pole that they
+        hold.  A centre that the rows do not determine has no place, and a region that is everywhere is no feature: the
+        properties of the centre say so.
+
+        Parameters
+        ----------
+        level
+            Confidence level of the region.
+        """
+        return geojson_of(self.result_, level)
+
+    @property
+    def lonlat_(self) -> tuple[float, float]:
+        """Longitude and latitude of the centre in degrees, as its frame writes them: on the sky 0 to 360."""
+        fit = self.result_
+        if fit.centre is None:
+            raise InvalidInputError(f"This model has no centre; its parameters are {list(fit.params)}.")
+        if not fit.region.manifold.has_longitudes:
+            raise InvalidInputError(f"There are longitudes and latitudes on S², not on {fit.region.manifold!r}.")
+        if fit.undetermined is not None:
+            raise InvalidInputError(fit.undetermined)
+        lon, lat = fit.frame.lonlat(np.asarray(fit.params[fit.centre.name]))
+        return float(lon), float(lat)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the estimates and a small map; before `fit`, the estimator."""
+        try:
+            return html_of(self)
+        except Exception:  # a notebook that shows an object must not fail
+            return f"<pre>{escape(repr(self))}</pre>"
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        marks: Any = None,
+        frame: Any = None,
+        beside: Fitted | Mapping[str, Fitted] | None = None,
+    ) -> None:
+        """Write a report as one HTML page: a globe to turn, the estimates, and what to think of them.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced.
+        title
+            Heading of the page.
+        marks
+            Places to show beside the fit, as `tmsm.report.html_report` takes them.
+        frame
+            What directions stand for, as `tmsm.report.html_report` takes it; by default as the rows have it.
+        beside
+            A fit, or several by name, of the same points to be shown beside this one.  By default the naive likelihood
+            of the kept rows, which shows what the border does to it; {} for none.
+        """
+        fit = self.result_
+        if beside is None:
+            beside = self.beside()
+        others = {type(beside).__name__: beside} if isinstance(beside, Fitted) else dict(beside)
+        given = {name: value for name, value in (("marks", marks), ("frame", frame)) if value is not None}
+        page = html_report({"the fit": self, **others}, title=title or fit.title, made_by=versions(), **given)
+        write_text(Path(path), page)
+
+    def beside(self) -> Mapping[str, Fitted]:
+        """What a report shows beside the fit, by name."""
+        return {}
 
     def facts(self) -> list[tuple[str, str]]:
         """How the estimate came about and what to judge it by: pairs of a name and words, as in `summary`."""

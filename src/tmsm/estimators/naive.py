@@ -83,6 +83,7 @@ class NaiveMLE(Estimator):
             kept_share=1.0 / rows.sample_stride,
             n_samples=len(rows),
             likelihood=likelihood,
+            sums=sums,
         )
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:

@@ -9,7 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from tmsm.data.rows import Rows
-from tmsm.estimators.base import Estimator, check_linear, check_model, check_region
+from tmsm.estimators.base import check_linear, check_model, check_region
+from tmsm.estimators.bordered import BorderedEstimator
 from tmsm.estimators.problem import Problem
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TmsmWarning
@@ -37,7 +38,7 @@ from tmsm.matching.tabulated import RowTable
 from tmsm.models.base import Model
 from tmsm.regions import Region
 from tmsm.weights import Combined, Weight, WeightPolicy, plain_weight
-from tmsm.weights.policies import ROWS_PER_SQUARE, Choice, as_policy
+from tmsm.weights.policies import ROWS_PER_SQUARE, Choice, Setting, as_policy
 
 __all__ = ["ScoreMatching"]
 
@@ -57,7 +58,7 @@ class _Stream:
     n_outside: int
 
 
-class ScoreMatching(Estimator):
+class ScoreMatching(BorderedEstimator):
     """Fit a model to data that were only seen inside a region, without its normalising constant.
 
     Parameters
@@ -266,6 +267,15 @@ class ScoreMatching(Estimator):
     def _forget(self) -> None:
         super()._forget()
         self._stream, self._dropped = None, 0
+
+    def _restore(self, fit: Fit) -> None:
+        super()._restore(fit)
+        if fit.complete or fit.choice is None or fit.moments is None:
+            return
+        # A stream goes on where it was.
+        setting = Setting(fit.kept.sample().view, fit.model.constraint.n_free, fit.kept.effective_number, _IN_A_STREAM)
+        problem = Problem(fit.model, fit.kept, setting, fit.log_exposure, fit.kept, fit.kept_share)
+        self._stream = _Stream(self._asked(), problem, fit.choice, fit.moments, fit.n_outside)
 
     def _asked(self) -> tuple[Any, ...]:
         return self.model, self.region, self.weight, self.log_exposure
@@ -533,5 +543,6 @@ class ScoreMatching(Estimator):
             facts=(*fit.facts, ("nodes", likelihood.description)),
             likelihood=likelihood,
             nodes=likelihood,
+            sums=sums,
             objective=fit.objective if fit.moments is None else fit.moments.objective(theta),
         )

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tmsm.data.rows import Block, Rows
-from tmsm.estimators.base import Estimator, check_linear, check_model, check_region, require_rows
+from tmsm.estimators.base import check_linear, check_model, check_region, require_rows
+from tmsm.estimators.bordered import BorderedEstimator
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
@@ -30,7 +31,7 @@ __all__ = ["TruncatedMLE"]
 _NOTHING_CUT_OFF = "The maximum of the likelihood; nothing was cut off."
 
 
-class TruncatedMLE(Estimator):
+class TruncatedMLE(BorderedEstimator):
     """Maximum likelihood of a model that was only seen inside a region.
 
     The normalising constant over the region is computed: by quadrature up to dimension two, with nodes
@@ -155,6 +156,7 @@ class TruncatedMLE(Estimator):
             likelihood=likelihood,
             nodes=nodes,
             log_likelihood=log_likelihood,
+            sums=sums,
             facts=(("region", repr(self.region)), *facts),
         )
 

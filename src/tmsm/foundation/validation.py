@@ -34,6 +34,7 @@ _SHORT = Repr()
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxtuple = 4, 20, 20
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 70
 
+_UNIT_ROUNDING = 1e-15
 _CONCENTRATION_HINT = "Beyond that unit vectors in double precision do not show it."
 
 
@@ -111,7 +112,8 @@ def check_unit_vector(values: ArrayLike, name: str) -> FloatArray:
             f"{name} must be a unit vector; its norm is {norm:.6g}. "
             "Divide it by its norm, or use lonlat_to_xyz if these are degrees."
         )
-    return vector / norm
+    # What was divided before stays as it is, bit by bit, so that an object is equal to one made from its own fields.
+    return vector if abs(norm - 1.0) <= _UNIT_ROUNDING else vector / norm
 
 
 def check_number(

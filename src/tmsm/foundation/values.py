@@ -42,6 +42,15 @@ class ValueObject:
         named = (f"{f.name}={_readable(getattr(self, f.name))}" for f in fields(self))  # type: ignore[arg-type]
         return f"{type(self).__name__}({', '.join(named)})"
 
+    def to_arguments(self) -> dict[str, Any]:
+        """What `from_arguments` makes an equal object of: by default the fields, which the constructor takes."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_arguments(cls, **arguments: Any) -> Self:
+        """The object of its `to_arguments`, checked as the constructor checks it."""
+        return cls(**arguments)
+
     # What is kept in the object but made again where it is needed: it does not travel with it.
     _TRANSIENT: ClassVar[frozenset[str]] = frozenset({"_shelf"})
 

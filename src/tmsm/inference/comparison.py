@@ -37,6 +37,8 @@ class ComparedFit:
         Standard error of that difference, from the paired differences of rows, or of groups of them.
     p_value
         Of the goodness of fit, None where there is no test.
+    index
+        Its place among the fits that were given.
     """
 
     name: str
@@ -46,6 +48,7 @@ class ComparedFit:
     difference: float
     std_error: float
     p_value: float | None
+    index: int
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
                 criterion.value - best.value,
                 float(np.sqrt(np.sum(apart**2))),
                 None if goodness is None else goodness.p_value,
+                int(k),
             )
         )
     return Comparison(tuple(table))

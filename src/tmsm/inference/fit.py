@@ -26,7 +26,7 @@ from tmsm.inference.profile import profile_interval
 from tmsm.manifolds.frames import Frame
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.likelihood import RegionLikelihood
-from tmsm.matching.moments import Moments
+from tmsm.matching.moments import Moments, StatisticSums
 from tmsm.models.base import Model
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
@@ -84,8 +84,8 @@ class Fit:
         The derivative of the equations that the estimate solves, (p, p) or (k, p).
     likelihood
         The mean of −log p over the rows as a function of θ, up to a constant, where the estimate is its minimum.
-    nodes, log_likelihood
-        What stands for the region in a likelihood, and the mean log density of the rows.
+    nodes, log_likelihood, sums
+        What stands for the region in a likelihood, the mean log density of the rows, and the sums of their statistics.
     choice, objective, moments
         Of score matching: the weights, J(θ̂), and the sums of a single weight.
     facts
@@ -114,6 +114,7 @@ class Fit:
     likelihood: Objective | None = None
     nodes: RegionLikelihood | None = None
     log_likelihood: float = float("nan")
+    sums: StatisticSums | None = None
     choice: Choice | None = None
     objective: float | None = None
     moments: Moments | None = None

@@ -94,6 +94,8 @@ class RegionLikelihood:
         How fine the grid is; None for random nodes.
     pruned
         Whether the grid covers only where the density that it was made for has its mass.
+    made_for
+        θ of the density that the nodes were made for, shape (p,).
     """
 
     statistics: FloatArray
@@ -102,6 +104,7 @@ class RegionLikelihood:
     extra_variance: float = 0.0
     cell: int | None = None
     pruned: bool = False
+    made_for: FloatArray | None = None
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """f(θ), its gradient (p,) and Hessian (p, p)."""
@@ -353,8 +356,10 @@ def likelihood_near(
 ) -> RegionLikelihood:
     """The likelihood with nodes that suit densities near θ and the number of rows."""
     if has_nodes(region):
-        return _by_quadrature(model, region, theta, sums, sample, exposure)
-    return _by_draws(model, region, theta, sums, exposure, random_state)
+        found = _by_quadrature(model, region, theta, sums, sample, exposure)
+    else:
+        found = _by_draws(model, region, theta, sums, exposure, random_state)
+    return replace(found, made_for=theta)
 
 
 def _by_quadrature(

@@ -65,6 +65,15 @@ class Model(ValueObject, ABC):
     def _value(self) -> tuple[Any, ...]:
         return *super()._value(), self._manifold
 
+    def to_arguments(self) -> dict[str, Any]:
+        bound = {} if self._manifold is None else {"on": self._manifold}
+        return {**super().to_arguments(), **bound}
+
+    @classmethod
+    def from_arguments(cls, *, on: Manifold | None = None, **arguments: Any) -> Self:
+        made = super().from_arguments(**arguments)
+        return made if on is None else made.on(on)
+
     def check_manifold(self, manifold: Manifold) -> None:
         """Raise unless the family lives on this manifold: its home, or one of the kind that is its home."""
         home = self.home

@@ -79,6 +79,9 @@ class BorderPoints(Region):
     def __repr__(self) -> str:
         return f"BorderPoints(<{len(self.points)} points>, contains={self.inside_rule!r}, manifold={self.space!r})"
 
+    def to_arguments(self) -> dict[str, Any]:
+        return {"points": self.points, "contains": self.inside_rule, "manifold": self.space}
+
     @property
     def manifold(self) -> Manifold:
         return self.space

@@ -172,5 +172,8 @@ class Hemisphere(Cap):
     def __repr__(self) -> str:
         return f"Hemisphere(pole={self.center.tolist()})"
 
+    def to_arguments(self) -> dict[str, Any]:
+        return {"pole": self.center}
+
     def __invert__(self) -> Region:
         return Hemisphere(-self.center)

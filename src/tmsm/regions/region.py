@@ -242,6 +242,9 @@ class Everywhere(Region):
     def __repr__(self) -> str:
         return f"Everywhere(manifold={self.space!r})"
 
+    def to_arguments(self) -> dict[str, Any]:
+        return {"manifold": self.space}
+
     @property
     def manifold(self) -> Manifold:
         return self.space

@@ -229,6 +229,9 @@ class SphericalPolygon(Region):
             f"area={self.area:.6g} sr ({km2:,.0f} km² on the Earth), perimeter={self.perimeter:.6g} rad)"
         )
 
+    def to_arguments(self) -> dict[str, Any]:
+        return {"rings": self.rings, "inside": self._point_inside()}
+
     @property
     def manifold(self) -> Manifold:
         return Sphere(2)

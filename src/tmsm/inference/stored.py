@@ -1,0 +1,348 @@
+"""A fit as plain data, and back: the rows that it keeps, its configuration, and every number that it found.
+
+What was computed from all rows (θ̂, its covariance, the influence matrix, sums) is stored.  What follows from that and
+from the kept rows (equations, nodes inside the region, the likelihood) is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from tmsm.data.groups import Groups
+from tmsm.data.rows import Rows
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.encoding import decode, decode_array, encode
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import short_repr
+from tmsm.foundation.values import ValueObject
+from tmsm.inference.fit import Fit
+from tmsm.inference.influence import Influence
+from tmsm.manifolds.frames import FRAMES
+from tmsm.matching.equations import Equations
+from tmsm.matching.exposure import KnownExposure, LogExposure
+from tmsm.matching.likelihood import LikelihoodEquations, RegionLikelihood, WholeLikelihood, likelihood_near
+from tmsm.matching.moments import Features, Moments, StatisticSums
+from tmsm.matching.one_weight import OneWeight
+from tmsm.matching.polynomials import LocalPolynomials
+from tmsm.matching.stacked import Stacked
+from tmsm.models.base import LinearModel, Model
+from tmsm.regions import Region
+from tmsm.weights import Combined, Weight
+from tmsm.weights.policies import Choice
+
+__all__ = ["MEMBERS", "NeedsExposureError", "configuration_of", "restored_fit", "stored_fit"]
+
+# The place of a function that is to be given again.
+_FUNCTION = {"function": "log_exposure"}
+_SUMS = ("n", "weight_sum", "weight_squares", "total")
+_MOMENTS = ("n", "weight_sum", "weight_squares", "A_sum", "b_sum", "farthest")
+_FEATURES = ("reference", "squares")
+# Stored as they are.
+_PLAIN = (
+    "estimator", "status", "method", "kept_share", "complete", "n_samples", "n_outside", "n_groups", "error_df",
+    "objective", "log_likelihood", "facts",
+)  # fmt: skip
+_ARRAYS = ("theta", "covariance", "slope")
+MEMBERS = frozenset(
+    (*_PLAIN, *_ARRAYS, "module", "configuration", "model", "region", "weight", "influence", "moments", "sums", "nodes",
+     "rows")
+)  # fmt: skip
+
+
+class NeedsExposureError(InvalidInputError):
+    """A known exposure is missing, or is one too many."""
+
+
+def stored_fit(fit: Fit, module: str) -> dict[str, Any]:
+    """What a file is to hold of a fit; ``module`` is that of its estimator.
+
+    A region or a model that holds a function is an error.  Of ``log_exposure`` it is only noted that it was a function,
+    and a `numpy.random.Generator` becomes None.
+    """
+    content: dict[str, Any] = {name: encode(getattr(fit, name), name) for name in (*_PLAIN, *_ARRAYS)}
+    moments, sums, nodes = fit.moments, fit.sums, fit.nodes
+    features = None if moments is None else moments.features
+    return content | {
+        "module": module,
+        "configuration": {name: _encode_setting(name, value) for name, value in fit.configuration.items()},
+        "model": encode(fit.model, "model"),
+        "region": encode(fit.region, "region"),
+        "weight": None if fit.choice is None else encode(fit.choice.weight, "weight"),
+        "influence": encode(fit.influence.matrix, "influence"),
+        "moments": None
+        if moments is None
+        else {name: encode(getattr(moments, name), name) for name in _MOMENTS}
+        | {name: None if features is None else encode(getattr(features, name), name) for name in _FEATURES},
+        "sums": None if sums is None else {name: encode(getattr(sums, name), name) for name in _SUMS},
+        "nodes": None if nodes is None else encode(nodes.made_for, "nodes"),
+        "rows": _stored_rows(fit),
+    }
+
+
+def _encode_setting(name: str, value: Any) -> Any:
+    if name == "log_exposure" and callable(value) and not isinstance(value, ValueObject):
+        return _FUNCTION
+    return encode(None if isinstance(value, np.random.Generator) else value, name)
+
+
+def _stored_rows(fit: Fit) -> dict[str, Any]:
+    X, weight = fit.kept.source.table()
+    groups = fit.groups
+    return {
+        "X": encode(X, "rows"),
+        "weight": encode(weight, "weights of the rows"),
+        "groups": encode(None if groups is None else groups.codes, "groups"),
+        "on_border": encode(fit.kept.on_border, "rows on the border"),
+        "frame": fit.frame.name,
+    }
+
+
+def configuration_of(content: Mapping[str, Any], log_exposure: LogExposure | None) -> dict[str, Any]:
+    """Arguments of the estimator's constructor; ``log_exposure`` takes the place of a function that a file cannot hold.
+
+    Errors are phrases that follow the name of a file.
+    """
+    settings = content["configuration"]
+    if not isinstance(settings, dict):
+        raise InvalidInputError("configuration is not what tmsm writes.")
+    found = {name: decode(value, name) for name, value in settings.items() if value != _FUNCTION}
+    if _FUNCTION in settings.values():
+        if log_exposure is None:
+            raise NeedsExposureError(
+                "was made with a log_exposure function, and a file holds no code: give the function again, "
+                "load(path, log_exposure=...)."
+            )
+        found["log_exposure"] = log_exposure
+    elif log_exposure is not None:
+        own = "with a log_exposure that it holds itself" if found.get("log_exposure") is not None else "without one"
+        raise NeedsExposureError(f"was made {own}: load it without log_exposure.")
+    return found
+
+
+def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -> Fit:
+    """The fit of a document; an `InvalidInputError` that says what is wrong with it.
+
+    Parameters
+    ----------
+    content
+        What `stored_fit` returned, from a file.
+    configuration
+        That of `configuration_of`.
+    """
+    model, region = decode(content["model"], "model"), decode(content["region"], "region")
+    if not isinstance(model, Model) or not isinstance(region, Region):
+        raise InvalidInputError("it has no model, or no region.")
+    model.check_manifold(region.manifold)
+    if not model.is_bound or model.manifold != region.manifold:
+        raise InvalidInputError("model and region are not of the same manifold.")
+    plain = {name: decode(content[name], name) for name in _PLAIN}
+    _check_plain(plain)
+    kept = _restored_rows(content["rows"], region)
+    exposure = KnownExposure.of(configuration.get("log_exposure"), kept)
+    p = model.size
+    theta = cast(FloatArray, _array(content["theta"], "theta", (p,)))
+    covariance = _array(content["covariance"], "covariance", (p, p), optional=True)
+    if covariance is not None and not (np.diag(covariance) >= 0.0).all():
+        raise InvalidInputError("covariance has negative variances.")
+    slope = _array(content["slope"], "slope", (None, p), optional=True)
+    choice = _restored_choice(content["weight"], region)
+    sums = _restored_sums(content["sums"], p)
+    likelihood, nodes = _restored_likelihood(
+        content["nodes"], model, kept, sums, exposure, configuration.get("random_state", 0)
+    )
+    equations: Equations
+    if likelihood is not None:
+        assert sums is not None and isinstance(model, LinearModel)
+        equations = LikelihoodEquations(model, likelihood, sums.mean)
+    elif choice is None:
+        raise InvalidInputError("it has neither a weight nor sums of a likelihood.")
+    elif choice.combined:
+        polynomials = LocalPolynomials.of(region.manifold, kept.sample().X)
+        equations = Stacked(model, choice.parts, polynomials, exposure)
+    else:
+        equations = OneWeight(model, choice.parts[0].weight, exposure)
+    matrix = cast(FloatArray, _array(content["influence"], "influence", (p, equations.n_equations)))
+    moments = None
+    if content["moments"] is not None:
+        assert choice is not None and not choice.combined, "moments are those of one weight"
+        moments = _restored_moments(content["moments"], OneWeight(model, choice.parts[0].weight, exposure))
+    if plain["n_groups"] is not None and kept.groups is None:
+        raise InvalidInputError("groups are missing.")
+    if plain["n_samples"] < len(kept):
+        raise InvalidInputError(f"it holds {len(kept):,} rows of {plain['n_samples']:,}.")
+    facts = plain.pop("facts")
+    return Fit(
+        configuration=configuration,
+        model=model,
+        region=region,
+        theta=theta,
+        covariance=covariance,
+        params=model.parameters(theta),
+        influence=Influence(equations, theta, matrix),
+        kept=kept,
+        slope=slope,
+        likelihood=likelihood,
+        nodes=nodes,
+        sums=sums,
+        choice=choice,
+        moments=moments,
+        exposure=exposure,
+        facts=tuple((name, words) for name, words in facts),
+        **plain,
+    )
+
+
+def _check_plain(plain: Mapping[str, Any]) -> None:
+    """Raise where something that is stored as it is has another type than a fit gives it."""
+
+    def is_count(value: Any) -> bool:
+        return type(value) is int and 0 <= value < 2**63
+
+    def is_number(value: Any) -> bool:
+        return type(value) in (int, float)
+
+    def is_pair(value: Any) -> bool:
+        return isinstance(value, tuple) and len(value) == 2 and all(isinstance(word, str) for word in value)
+
+    rules: dict[str, Callable[[Any], bool]] = {
+        **dict.fromkeys(("estimator", "status", "method"), lambda value: isinstance(value, str)),
+        "kept_share": lambda value: is_number(value) and 0.0 < value <= 1.0,
+        "complete": lambda value: type(value) is bool,
+        "n_samples": lambda value: is_count(value) and value > 0,
+        "n_outside": is_count,
+        "n_groups": lambda value: value is None or is_count(value),
+        "error_df": lambda value: value is None or (is_number(value) and value > 0.0),
+        "objective": lambda value: value is None or is_number(value),
+        "log_likelihood": is_number,
+        "facts": lambda value: isinstance(value, tuple) and all(map(is_pair, value)),
+    }
+    for name, is_right in rules.items():
+        if not is_right(plain[name]):
+            raise InvalidInputError(f"{name} is not what tmsm writes: {short_repr(plain[name])}.")
+
+
+def _members(value: Any, names: tuple[str, ...], what: str) -> dict[str, Any]:
+    if not isinstance(value, dict) or set(value) != set(names):
+        raise InvalidInputError(f"{what} is not what tmsm writes: {short_repr(value)}.")
+    return value
+
+
+def _array(
+    value: Any, name: str, shape: tuple[int | None, ...], *, optional: bool = False, finite: bool = True
+) -> FloatArray | None:
+    """An array of a shape, None for any size; its numbers must be finite."""
+    if value is None and optional:
+        return None
+    array = np.asarray(decode_array(value, name), dtype=np.float64)
+    fits = array.ndim == len(shape) and all(want in (None, has) for want, has in zip(shape, array.shape, strict=True))
+    if not fits:
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise InvalidInputError(f"{name} has the shape {array.shape} in place of ({wanted}).")
+    if finite and not np.isfinite(array).all():
+        raise InvalidInputError(f"{name} holds NaN or an infinity.")
+    return array
+
+
+def _restored_rows(value: Any, region: Region) -> Rows:
+    """The kept rows, checked: on the manifold, inside the region, with weights and groups of their number."""
+    value = _members(value, ("X", "weight", "groups", "on_border", "frame"), "rows")
+    D = region.manifold.embedding_dim
+    X = np.asfortranarray(cast(FloatArray, _array(value["X"], "rows", (None, D))))
+    n = len(X)
+    if n == 0:
+        raise InvalidInputError("rows are empty.")
+    region.manifold.check_points(X, "rows")
+    outside = ~region.contains(X) if region.has_border else np.zeros(n, dtype=bool)
+    if outside.any():
+        raise InvalidInputError(
+            f"rows has {int(outside.sum()):,} of {n:,} rows outside the region (first: row {int(np.argmax(outside))})."
+        )
+    weight = _array(value["weight"], "weights of the rows", (n,), optional=True)
+    if weight is not None and not (weight > 0.0).all():
+        raise InvalidInputError("weights of the rows must be positive.")
+    groups = None
+    if value["groups"] is not None:
+        codes = decode_array(value["groups"], "groups")
+        if codes.shape != (n,) or codes.dtype != np.int64:
+            raise InvalidInputError(f"groups must be {n:,} whole numbers.")
+        groups = Groups.of(codes, n)
+        if not np.array_equal(groups.codes, codes):
+            raise InvalidInputError("groups must be numbered from 0 on.")
+    on_border = cast(FloatArray, _array(value["on_border"], "rows on the border", (None, D)))
+    if len(on_border):
+        region.manifold.check_points(on_border, "rows on the border")
+    frame = FRAMES.get(value["frame"]) if isinstance(value["frame"], str) else None
+    if frame is None:
+        raise InvalidInputError(f"frame is not one of {list(FRAMES)}: {short_repr(value['frame'])}.")
+    return Rows.of_kept(region, X, weight, groups, on_border, frame)
+
+
+def _restored_choice(value: Any, region: Region) -> Choice | None:
+    if value is None:
+        return None
+    weight = decode(value, "weight")
+    if isinstance(weight, Combined):
+        if weight.level is None or weight.base is None or isinstance(weight.scale, str):
+            raise InvalidInputError("weight has scales that are still to be taken from data.")
+        return Choice(weight, weight.parts(region.manifold))
+    if not isinstance(weight, Weight):
+        raise InvalidInputError(f"weight is none: {short_repr(weight)}.")
+    return Choice.of(weight)
+
+
+def _restored_sums(value: Any, p: int) -> StatisticSums | None:
+    if value is None:
+        return None
+    value = _members(value, _SUMS, "sums")
+    n, weight_sum, squares = _totals(value, "sums")
+    return StatisticSums(n, weight_sum, squares, cast(FloatArray, _array(value["total"], "sums", (p,))))
+
+
+def _totals(value: Mapping[str, Any], name: str) -> tuple[int, float, float]:
+    n, weight_sum, squares = value["n"], value["weight_sum"], value["weight_squares"]
+    if not (
+        type(n) is int and 0 < n < 2**63 and all(type(one) is float and one > 0.0 for one in (weight_sum, squares))
+    ):
+        raise InvalidInputError(f"{name} has no number of rows, or no weight.")
+    return n, weight_sum, squares
+
+
+def _restored_moments(value: Any, equations: OneWeight) -> Moments:
+    value = _members(value, (*_MOMENTS, *_FEATURES), "moments")
+    p = equations.model.size
+    A, b = (cast(FloatArray, _array(value[name], "moments", (p,) * k)) for name, k in (("A_sum", 2), ("b_sum", 1)))
+    farthest = decode(value["farthest"], "moments")
+    if type(farthest) is not float or not farthest > 0.0:
+        raise InvalidInputError("moments have no distance to the border.")
+    features = None
+    if value["reference"] is not None:
+        q = p * (p + 1) // 2 + p
+        reference = cast(FloatArray, _array(value["reference"], "moments", (p,)))
+        features = Features(reference, cast(FloatArray, _array(value["squares"], "moments", (q, q))))
+    return Moments(*_totals(value, "moments"), A, b, farthest, equations, features)
+
+
+def _restored_likelihood(
+    made_for: Any,
+    model: Model,
+    kept: Rows,
+    sums: StatisticSums | None,
+    exposure: KnownExposure | None,
+    random_state: Any,
+) -> tuple[RegionLikelihood | WholeLikelihood | None, RegionLikelihood | None]:
+    """The likelihood and its nodes, made again as they were; None where the estimate is none of a likelihood."""
+    if sums is None:
+        if made_for is not None:
+            raise InvalidInputError("it has nodes, but no sums of a likelihood.")
+        return None, None
+    if not isinstance(model, LinearModel):
+        raise InvalidInputError("model has no likelihood.")
+    sample = kept.sample().X
+    if made_for is None:
+        return WholeLikelihood(model, sums.mean, sample[:1]), None
+    theta = cast(FloatArray, _array(made_for, "nodes", (model.size,)))
+    nodes = likelihood_near(model, kept.region, theta, sums, sample, exposure, random_state)
+    return nodes, nodes
