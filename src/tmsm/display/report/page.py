@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from tmsm.display.frames import frame_of
 from tmsm.display.plots.diagnostics import histograms
+from tmsm.display.plots.marks import checked_marks
 from tmsm.display.plots.style import COLOURS, POINTS
 from tmsm.display.report.globe import globe_data
-from tmsm.display.report.words import described, findings, place
+from tmsm.display.report.words import described, findings
 from tmsm.display.summary import estimate_rows, facts_of
 from tmsm.foundation.errors import EstimationError, InvalidInputError, MissingDependencyError
 from tmsm.foundation.text import readable
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.manifolds.frames import Frame
 
 __all__ = ["html_report"]
 
@@ -32,7 +35,14 @@ _PANEL: dict[str, Any] = {
 }
 
 
-def html_report(fits: Mapping[str, Fitted], *, title: str, made_by: Mapping[str, str] | None = None) -> str:
+def html_report(
+    fits: Mapping[str, Fitted],
+    *,
+    title: str,
+    made_by: Mapping[str, str] | None = None,
+    frame: str | Frame | None = None,
+    marks: Mapping[str, Any] | None = None,
+) -> str:
     """A report on fits of the same points as one HTML page.
 
     Parameters
@@ -43,18 +53,24 @@ def html_report(fits: Mapping[str, Fitted], *, title: str, made_by: Mapping[str,
         Heading of the page.
     made_by
         Names and values of what made it: command, versions.
+    frame
+        What directions stand for: "earth", "icrs", "galactic" or "plain"; by default the frame of the rows.
+    marks
+        Other points to show, label -> one point (3,) or several (n, 3), such as a truth that is known.
     """
     if not fits:
         raise InvalidInputError("There is no fit to report on.")
     found = {label: fit.result_ for label, fit in fits.items()}
-    traces, layout, n_shown = globe_data(found)
     first = next(iter(found.values()))
-    panels = _panels(first)
+    meaning = frame_of(first, frame)
+    manifold = first.region.manifold
+    traces, layout, view, n_shown = globe_data(found, meaning, checked_marks(marks, manifold))
+    panels = _panels(first, meaning)
     total = first.n_samples
     thinned = "" if n_shown == total else f"To stay smooth, {n_shown:,} of {total:,} points are drawn."
     return Template(_text("template.html")).substitute(
         title=escape(title),
-        headline=_headline(first),
+        headline=_headline(first, meaning),
         thinned=thinned,
         findings="\n".join(f'<li class="{f.kind}">{escape(f.text)}</li>' for f in findings(found)),
         estimates="\n".join(_estimates(label, fit) for label, fit in found.items()),
@@ -62,18 +78,18 @@ def html_report(fits: Mapping[str, Fitted], *, title: str, made_by: Mapping[str,
         panels="".join(f'<div class="panel" id="panel{k}"></div>' for k in range(len(panels))),
         made_by="<br>".join(f"{escape(key)}: <code>{escape(value)}</code>" for key, value in (made_by or {}).items()),
         plotly=_plotly(),
-        data=_safe_json({"globe": {"traces": traces, "layout": layout}, "panels": panels}),
+        data=_safe_json({"globe": {"traces": traces, "layout": layout, "view": view}, "panels": panels}),
     )
 
 
-def _headline(fit: Fit) -> str:
+def _headline(fit: Fit, frame: Frame) -> str:
     params, centre = fit.params, fit.centre
     if centre is None or centre.is_axis:
         return escape(fit.title)
     if fit.undetermined is not None:
         return "<strong>No centre is in reach</strong> of these points."
     error = fit.std_errors[centre.name] if fit.covariance is not None else None
-    text = f"The centre lies at <strong>{escape(place(params[centre.name], error))}</strong>"
+    text = f"The centre lies at <strong>{escape(frame.place(np.asarray(params[centre.name]), error))}</strong>"
     if fit.skewed() is not None:
         reach = np.degrees(fit.confidence_region(centre.name, 0.95).half_axes[0])
         text += f", or up to {readable(reach)}° from there (95 % confidence region)"
@@ -103,9 +119,9 @@ def _table(rows: Sequence[Sequence[str]], *, heading: bool = True, css: str = ""
     return f'<div class="scroll"><table class="{css}">{head}{body}</table></div>'
 
 
-def _panels(fit: Fit) -> list[dict[str, Any]]:
+def _panels(fit: Fit, frame: Frame) -> list[dict[str, Any]]:
     try:
-        found = histograms(fit)
+        found = histograms(fit, frame=frame)
     except (EstimationError, InvalidInputError):  # the model cannot be drawn from inside the region
         return []
     panels: list[dict[str, Any]] = []
