@@ -34,7 +34,7 @@ def payload(page):
 
 
 def test_the_page_says_what_the_fit_found(both):
-    page = html_report(both, title="Storms", made_by={"command": "tmsm fit a.csv", "tmsm": "1"})
+    page = html_report(both, title="Storms", made_by={"command": "tmsm fit a.csv", "tmsm": "1"}, frame="earth")
     fit = both["the fit"]
     assert "<title>Storms</title>" in page
     assert f"{fit.params_.concentration:.4g}" in page

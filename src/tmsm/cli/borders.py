@@ -192,8 +192,8 @@ def _read_operand(text: str, where: str | None, frame: Frame) -> Region:
     if not path.exists():
         hint = " Write & | - between borders with blanks round them." if any(sign in text for sign in "&|") else ""
         raise InvalidInputError(
-            f"There is no file {text!r}. Give a border as GeoJSON, any file that geopandas reads, a HEALPix mask or MOC, "
-            f"or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere.{hint}"
+            f"There is no file {text!r}. Give a border as GeoJSON, any file that geopandas reads, a HEALPix mask or "
+            f"MOC, or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere.{hint}"
         )
     if path.is_file() and path.stat().st_size == 0:
         raise InvalidInputError(f"{path.name} is empty.")

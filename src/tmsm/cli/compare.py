@@ -21,7 +21,6 @@ from tmsm.cli.options import (
     Weight,
     Where,
 )
-
 from tmsm.foundation.text import readable_p
 
 if TYPE_CHECKING:

@@ -54,7 +54,8 @@ def demo(
     seen = clusters.declination > _LIMIT
     emit(
         f"{_QUESTION}\n"
-        f"{seen.sum()} of {len(clusters)} globular clusters stand north of declination {_LIMIT}°; the others are kept back.\n"
+        f"{seen.sum()} of {len(clusters)} globular clusters stand north of declination {_LIMIT}°; the others are kept "
+        "back.\n"
         f"The truth: Sagittarius A*, at {ICRS.place(truth)}, outside of what was seen.\n"
     )
     fits = _fits(clusters.X[seen], _LIMIT)
@@ -66,7 +67,7 @@ def demo(
     show_table("Von Mises–Fisher", rows)
     curve = {limit: _errors(clusters.X[clusters.declination > limit], limit, truth) for limit in _LIMITS}
     counts = {limit: int((clusters.declination > limit).sum()) for limit in _LIMITS}
-    emit()
+    emit("")
     show_table("Distance to Sagittarius A*, wherever the view ends", _curve_rows(curve, counts))
     emit(_COMMENT)
     first = next(iter(fits.values()))
@@ -160,14 +161,15 @@ def _section(curve: dict[int, FloatArray], counts: dict[int, int]) -> Section:
 
 
 def _curve_figure(curve: dict[int, FloatArray]) -> Any:
-    from tmsm.display.plots.style import COLOURS, MARKERS, new_axes
+    from tmsm.display.plots.style import COLOURS, MARKERS, pyplot
 
-    ax, errors = new_axes(7.0, 4.4), np.array(list(curve.values()))
+    ax, errors = pyplot().subplots(figsize=(7.0, 4.4), layout="constrained")[1], np.array(list(curve.values()))
     for k, (name, colour) in enumerate(zip(_NAMES, _colours(COLOURS), strict=True)):
         style = {"ls": ":" if "g =" in name else "-", "marker": MARKERS[k], "ms": 5, "color": colour}
         ax.plot(list(curve), errors[:, k], label=name, **style)
     ax.axvline(_LIMIT, color="0.6", ls="--", lw=1)
-    ax.set(xlabel="the view ends at this declination (degrees)", ylabel="distance to Sagittarius A* (degrees)", ylim=(0, None))
+    ax.set(xlabel="the view ends at this declination (degrees)", ylabel="distance to Sagittarius A* (degrees)")
+    ax.set_ylim(bottom=0.0)
     ax.grid(color="0.9", lw=0.5)
     ax.legend(frameon=False, fontsize=9)
     return ax.figure

@@ -72,7 +72,12 @@ def make_model(name: str, known: list[str], option: str = "--model") -> Model:
 
 
 def make_estimator(
-    method: str, model: Model, region: Region, weight: str, exposure: ExposureMap | None = None, option: str = "--method"
+    method: str,
+    model: Model,
+    region: Region,
+    weight: str,
+    exposure: ExposureMap | None = None,
+    option: str = "--method",
 ) -> Estimator:
     """The estimator that a method's name stands for."""
     check_option(method, METHODS, option)

@@ -330,7 +330,7 @@ class Estimator(Fitted):
         label
             A name for the legend.
         **options
-            Those of `FitDisplay.plot`: view, level, density, land, legend.
+            Those of `FitDisplay.plot`: view, level, density, frame, marks, land, legend.
 
         Returns
         -------

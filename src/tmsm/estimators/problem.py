@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tmsm.data.frame_check import check_frame
 from tmsm.data.rows import BORDER_TOLERANCE, Rows
 from tmsm.estimators.base import require_rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.manifolds.frames import check_frames
 from tmsm.matching.equations import Equations
 from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.one_weight import OneWeight
@@ -56,7 +56,7 @@ class Problem:
         model = model.on(manifold)
         model.check_spread(sample.X)
         for frame in rows.region.frames:
-            check_frame(frame, rows, "The region")
+            check_frames(frame, rows.frame, "The region")
         exposure = KnownExposure.of(log_exposure, rows)
         model = model.centred(sample.X)
         if not model.is_linear:

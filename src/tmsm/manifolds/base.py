@@ -13,23 +13,12 @@ from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import as_float_array, as_rows
 from tmsm.foundation.values import ValueObject
 from tmsm.manifolds.charts import Chart, Curve, Window
+from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.nearest import NearestPoints
+from tmsm.manifolds.units import DistanceUnit
 from tmsm.manifolds.views import ChartView, View
 
 __all__ = ["DistanceUnit", "Manifold", "WrittenCoordinates"]
-
-
-@dataclass(frozen=True)
-class DistanceUnit:
-    """The unit that people read distances in: ``scale`` of them are one unit of the geodesic distance."""
-
-    scale: float = 1.0
-    symbol: str = ""
-    name: str = ""
-
-    def text(self, distance: float) -> str:
-        """A distance to three digits."""
-        return f"{self.scale * distance:.3g}{self.symbol}"
 
 
 @dataclass(frozen=True)
@@ -174,10 +163,12 @@ class Manifold(ValueObject, ABC):
         """
         return None
 
-    def view(self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray) -> View:
+    def view(
+        self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray, frame: Frame | None = None
+    ) -> View:
         """How to draw points: the view that is asked for, or that suits rows X (n, D) and some centres (k, D).
 
-        It has room for points of curves, too, shape (m, D).
+        It has room for points of curves, too, shape (m, D).  ``frame`` says what directions on S² stand for.
 
         By default the manifold's own chart, where it has one of dimension two that knows its coordinates.
         """

@@ -11,8 +11,8 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_option
-from tmsm.manifolds.base import DistanceUnit
 from tmsm.manifolds.lonlat import EARTH_RADIUS_KM, lonlat_of
+from tmsm.manifolds.units import DistanceUnit
 
 __all__ = [
     "EARTH",
@@ -23,11 +23,13 @@ __all__ = [
     "PLAIN",
     "Frame",
     "change_frame",
+    "check_frames",
     "frame_named",
     "readable_length",
 ]
 
 _DEGREES = DistanceUnit(180.0 / np.pi, "°", "degrees")
+_IN_WORDS = {"earth": "on the Earth", "icrs": "in ICRS", "galactic": "in galactic coordinates"}
 _KILOMETRES = DistanceUnit(EARTH_RADIUS_KM, " km", "km")
 
 
@@ -153,3 +155,14 @@ def change_frame(X: FloatArray, given: Frame, wanted: Frame) -> FloatArray:
         raise InvalidInputError(f"Directions of {given.title} are none of {wanted.title}.")
     turned: FloatArray = X @ (ICRS_TO_GALACTIC.T if given == ICRS else ICRS_TO_GALACTIC)
     return turned
+
+
+def check_frames(name: str | None, frame: Frame, what: str) -> None:
+    """Raise where something of a named frame, such as "The exposure map", meets points of another."""
+    if name is None or name == PLAIN.name or frame.name in (PLAIN.name, name):
+        return
+    raise InvalidInputError(
+        f"{what} is {_IN_WORDS[name]} and the points are {_IN_WORDS[frame.name]}. "
+        f"Give the points in {FRAMES[name].coordinates[0]} and {FRAMES[name].coordinates[1]} of that frame, or convert "
+        f"{what[0].lower()}{what[1:]}."
+    )

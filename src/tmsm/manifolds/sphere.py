@@ -11,6 +11,7 @@ from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots, row_norms, s
 from tmsm.foundation.validation import check_count, check_random_state
 from tmsm.manifolds.base import DistanceUnit, Manifold, WrittenCoordinates
 from tmsm.manifolds.charts import Chart, CubeChart, Curve, Window
+from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.lonlat import lonlat_of
 from tmsm.manifolds.nearest import NearestPoints
 from tmsm.manifolds.sphere_views import sphere_view
@@ -133,8 +134,10 @@ class Sphere(Manifold):
             return Curve(0.0, 2.0 * np.pi, lambda s: np.column_stack([np.cos(s), np.sin(s)]))
         return CubeChart() if self.dim == 2 else None
 
-    def view(self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray) -> View:
-        return (sphere_view if self.dim == 2 else super().view)(name, X, centres, curves)
+    def view(
+        self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray, frame: Frame | None = None
+    ) -> View:
+        return (sphere_view if self.dim == 2 else super().view)(name, X, centres, curves, frame)
 
     def width_hint(self, n_columns: int) -> str:
         if self.dim == 2 and n_columns == 2:

@@ -2,101 +2,190 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError, MissingDependencyError
+from tmsm.manifolds.cut_lines import Box
+from tmsm.manifolds.frames import PLAIN, Frame
+from tmsm.manifolds.graticule import digits_of, graticule_step
 from tmsm.manifolds.lonlat import lonlat_of, point_at
+from tmsm.manifolds.projected_map import ProjectedMap
+from tmsm.manifolds.sphere_plane import GRATICULE, SphereView, enclosing_cap
 from tmsm.manifolds.views import View
 
 __all__ = ["Globe", "LonLatMap", "ProjectedMap", "sphere_view"]
 
-_GRATICULE = "0.85"
-_NARROW = float(np.cos(np.radians(25.0)))  # what lies closer together than this needs no globe
+_NARROW = np.radians(32.0)  # what lies within this needs no globe
+_HALF = np.radians(80.0)  # what lies within this can be seen on one side of it
+_NEAR_BY = np.radians(15.0)  # a globe of what lies within this is drawn from nearer by
+_NEAR_POLE = 78.0  # where meridians run together too much for a map in longitude and latitude
+_ROOM = 0.08
+_THINNEST = 0.3  # of the sides of a window, as a share of the longer one
 
 
-def sphere_view(name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray) -> View:
+def sphere_view(
+    name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray, frame: Frame | None = None
+) -> View:
     """The view that is asked for, or that suits rows X (n, 3), some centres (k, 3) and points of curves (m, 3)."""
+    frame = PLAIN if frame is None else frame
     everything = np.vstack([X, centres, curves])
-    middle = X.mean(axis=0) + centres.sum(axis=0) / max(len(centres), 1)
-    middle = middle / np.linalg.norm(middle) if np.linalg.norm(middle) > 1e-6 else X[0]
+    middle, radius = enclosing_cap(everything)
     if name is None:
-        name = "globe" if float((everything @ middle).min()) < _NARROW else "map"
+        flat = radius < _NARROW
+        far = float(np.abs(lonlat_of(everything)[1]).max())
+        name = "map" if flat and far < _NEAR_POLE else "globe"
+        if flat and name == "globe":
+            return Globe.near(middle, everything, frame)
     if name == "globe":
-        return Globe(middle)
-    return LonLatMap.around(everything) if name == "map" else ProjectedMap(name, everything)
+        if radius < _NEAR_BY:
+            return Globe.near(middle, everything, frame)
+        return Globe(middle if radius < _HALF else _towards(X, centres), None, frame)
+    if name == "map":
+        return LonLatMap.around(everything, frame)
+    return ProjectedMap(name, everything, frame)
+
+
+def _towards(X: FloatArray, centres: FloatArray) -> FloatArray:
+    """The side of the sphere with most of the rows, and the centres."""
+    middle = X.mean(axis=0) + centres.sum(axis=0) / max(len(centres), 1)
+    length = float(np.linalg.norm(middle))
+    return middle / length if length > 1e-6 else np.asarray(X[0])
+
+
+def _roomy(low: FloatArray, high: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:
+    """Corners of a window with some room round a box, not too thin."""
+    side = np.maximum(high - low, least)
+    longest = float(side.max())
+    half = 0.5 * np.maximum(side + 2.0 * _ROOM * longest, _THINNEST * longest)
+    return 0.5 * (low + high) - half, 0.5 * (low + high) + half
 
 
 @final
 @dataclass(frozen=True)
-class Globe(View):
-    """The sphere S² from afar (orthographic), with ``towards`` in the middle and north up."""
+class Globe(SphereView):
+    """The sphere S² from afar (orthographic), with ``towards`` in the middle and north up.
+
+    Attributes
+    ----------
+    towards
+        Direction of the eye, shape (3,).
+    box
+        The part that is drawn, in units of the radius; None for the whole disc.
+    frame
+        What directions stand for.
+    """
 
     towards: FloatArray
+    box: Box | None = None
+    frame: Frame = PLAIN
 
-    def _frame(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    @staticmethod
+    def near(towards: FloatArray, X: FloatArray, frame: Frame) -> Globe:
+        """Only as much of it as some points (n, 3) need."""
+        flat = Globe(towards, None, frame).forward(X)
+        low, high = _roomy(np.nanmin(flat, axis=0), np.nanmax(flat, axis=0), 1e-6)
+        return Globe(towards, (float(low[0]), float(low[1]), float(high[0]), float(high[1])), frame)
+
+    @property
+    def window(self) -> Box:
+        return (-1.03, -1.03, 1.03, 1.03) if self.box is None else self.box
+
+    def _axes(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         front = np.asarray(self.towards) / np.linalg.norm(self.towards)
-        north = np.array([0.0, 0.0, 1.0]) if abs(front[2]) < 0.999 else np.array([0.0, 1.0, 0.0])
+        north = np.array([0.0, 0.0, 1.0]) if abs(front[2]) < 0.999999 else np.array([0.0, 1.0, 0.0])
         up = north - (north @ front) * front
         up /= np.linalg.norm(up)
-        return front, np.cross(up, front), up
+        right = np.cross(up, front)
+        return front, -right if self.frame.is_sky else right, up
 
     def prepare(self, ax: Any) -> None:
-        turn = np.linspace(0.0, 2.0 * np.pi, 361)
+        left, bottom, right, top = self.window
+        ax.set(xlim=(left, right), ylim=(bottom, top), aspect="equal")
+        turn = np.linspace(0.0, 2.0 * np.pi, 721)
         ax.fill(np.cos(turn), np.sin(turn), fc="#F5F7FA", ec="0.6", lw=0.8, zorder=0)
-        for lat in range(-60, 61, 30):
-            self.line(ax, point_at(np.arange(-180.0, 181.0), lat), color=_GRATICULE, lw=0.5, zorder=0.4)
-        for lon in range(-180, 180, 30):
-            self.line(ax, point_at(lon, np.arange(-90.0, 91.0)), color=_GRATICULE, lw=0.5, zorder=0.4)
-        ax.set(xlim=(-1.03, 1.03), ylim=(-1.03, 1.03), aspect="equal")
-        ax.set_axis_off()
+        ax.set(xlim=(left, right), ylim=(bottom, top))
+        if self.box is None:
+            ax.set_axis_off()
+        ax.set_xticks([])
+        ax.set_yticks([])
+        self.draw_graticule(ax)
+        self.draw_scale_bar(ax)
 
     def forward(self, X: FloatArray) -> FloatArray:
-        front, right, up = self._frame()
+        front, right, up = self._axes()
         flat = np.column_stack([X @ right, X @ up])
         flat[X @ front <= 0.0] = np.nan
         return flat
 
     def grid(self, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        front, right, up = self._frame()
-        x = np.linspace(-1.0, 1.0, n)
-        u, v = np.meshgrid(x, x)
+        front, right, up = self._axes()
+        left, bottom, east, top = (-1.0, -1.0, 1.0, 1.0) if self.box is None else self.box
+        x, y = np.linspace(left, east, n), np.linspace(bottom, top, n)
+        u, v = np.meshgrid(x, y)
         height = np.sqrt(np.where(u**2 + v**2 < 1.0, 1.0 - u**2 - v**2, np.nan))
         X = u[..., None] * right + v[..., None] * up + height[..., None] * front
-        return x, x, X
+        return x, y, X
 
 
 @final
 @dataclass(frozen=True)
-class LonLatMap(View):
-    """Longitude and latitude in degrees, in a window (west, south, east, north)."""
+class LonLatMap(SphereView):
+    """Longitude and latitude in degrees, in a window (west, south, east, north); on the sky west is to the right."""
 
-    window: tuple[float, float, float, float]
+    window_degrees: Box
+    frame: Frame = PLAIN
 
     @staticmethod
-    def around(X: FloatArray) -> LonLatMap:
+    def around(X: FloatArray, frame: Frame = PLAIN) -> LonLatMap:
         """A window with some room round the points."""
         lon, lat = lonlat_of(X)
-        middle = float(lonlat_of(_mean(X))[0])
+        mean = X.mean(axis=0)
+        middle = float(lonlat_of(mean if np.linalg.norm(mean[:2]) > 1e-9 else X[0])[0])
         east_of = np.remainder(lon - middle + 180.0, 360.0) - 180.0
-        room_x, room_y = (max(1e-3, 0.15 * float(np.ptp(v))) for v in (east_of, lat))
-        west, east = middle + float(east_of.min()) - room_x, middle + float(east_of.max()) + room_x
+        across = max(0.2, float(np.cos(np.radians(0.5 * (lat.min() + lat.max())))))
+        low = np.array([across * east_of.min(), lat.min()])
+        high = np.array([across * east_of.max(), lat.max()])
+        (left, south), (right, north) = _roomy(low, high, 1e-4)
+        west, east = middle + left / across, middle + right / across
         if east - west > 360.0:
             west, east = middle - 180.0, middle + 180.0
-        return LonLatMap((west, max(float(lat.min()) - room_y, -90.0), east, min(float(lat.max()) + room_y, 90.0)))
+        return LonLatMap((float(west), max(float(south), -90.0), float(east), min(float(north), 90.0)), frame)
+
+    @property
+    def window(self) -> Box:
+        return self.window_degrees
+
+    @property
+    def _narrowing(self) -> float:
+        """Kilometres to the east for one to the north, of a degree each, in the middle."""
+        _, south, _, north = self.window
+        return max(0.2, float(np.cos(np.radians(0.5 * (south + north)))))
+
+    @property
+    def shape(self) -> float | None:
+        west, south, east, north = self.window
+        return (north - south) / ((east - west) * self._narrowing)
 
     def prepare(self, ax: Any) -> None:
         west, south, east, north = self.window
-        ax.set(xlim=(west, east), ylim=(south, north), xlabel="longitude", ylabel="latitude")
-        ax.set_aspect(1.0 / max(0.2, float(np.cos(np.radians(0.5 * (south + north))))))
-        ax.xaxis.set_major_formatter(lambda x, _: _degrees(np.remainder(x + 180.0, 360.0) - 180.0, "E", "W"))
-        ax.yaxis.set_major_formatter(lambda y, _: _degrees(y, "N", "S"))
-        ax.grid(color=_GRATICULE, lw=0.5)
+        frame = self.frame
+        sides = (east, west) if frame.is_sky else (west, east)
+        ax.set(xlim=sides, ylim=(south, north), xlabel=frame.coordinates[0], ylabel=frame.coordinates[1])
+        ax.set_aspect(1.0 / self._narrowing)
+        longest = max((east - west) * self._narrowing, north - south)
+        up = min(graticule_step(longest), graticule_step(1.5 * (north - south)))
+        across = min(graticule_step(longest / self._narrowing), graticule_step(1.5 * (east - west)))
+        ax.set_xticks(_multiples(west, east, across))
+        ax.set_yticks(_multiples(south, north, up))
+        ax.xaxis.set_major_formatter(lambda x, _: frame.longitude_text(x, digits_of(across)))
+        ax.yaxis.set_major_formatter(lambda y, _: frame.latitude_text(y, digits_of(up)))
+        ax.tick_params(labelsize=9)
+        ax.grid(color=GRATICULE, lw=0.5)
         ax.set_axisbelow(True)
+        self.draw_scale_bar(ax)
 
     def forward(self, X: FloatArray) -> FloatArray:
         lon, lat = lonlat_of(X)
@@ -109,68 +198,17 @@ class LonLatMap(View):
         lon, lat = np.meshgrid(np.remainder(x + 180.0, 360.0) - 180.0, y)
         return x, y, point_at(lon.ravel(), lat.ravel()).reshape(n, n, 3)
 
-    @property
-    def longest_step(self) -> float:
-        return 180.0
+    def _scale(self) -> tuple[float, str]:
+        _, south, _, north = self.window
+        lat = 0.5 * (south + north)
+        here, *others = np.cos(np.radians([lat, south, north]))
+        nearest_equator = 1.0 if south * north < 0.0 else max(others)
+        uneven = nearest_equator > 1.1 * here or min(others) < 0.9 * here
+        step = graticule_step(north - south)
+        lat = step * float(np.rint(lat / step)) if uneven else lat
+        where = f" at {self.frame.latitude_text(lat, digits_of(step))}" if uneven else ""
+        return float(np.degrees(1.0) / max(np.cos(np.radians(lat)), 1e-3)), where
 
 
-@final
-class ProjectedMap(View):
-    """Any map projection that pyproj knows, of a sphere of radius one."""
-
-    def __init__(self, projection: str, X: FloatArray) -> None:
-        try:
-            import pyproj
-        except ImportError:
-            raise MissingDependencyError("Map projections need pyproj: pip install 'tmsm[geo]'.") from None
-        text = projection if "+proj" in projection else f"+proj={projection}"
-        middle = float(lonlat_of(_mean(X))[0])
-        try:
-            self._proj = pyproj.Proj(f"{text} +R=1 +lon_0={middle:.6f}" if "lon_0" not in text else f"{text} +R=1")
-        except pyproj.exceptions.CRSError as error:
-            raise InvalidInputError(
-                f"view={projection!r} is neither 'globe' nor 'map' nor a projection that pyproj knows, such as "
-                f"'robin' or '+proj=laea +lat_0=40' ({error})."
-            ) from None
-        flat = self.forward(X)
-        low, high = np.nanmin(flat, axis=0), np.nanmax(flat, axis=0)
-        room = 0.12 * max(float(np.max(high - low)), 0.05)
-        self._low, self._high = low - room, high + room
-
-    def prepare(self, ax: Any) -> None:
-        for lat in range(-75, 90, 15):
-            self.line(ax, point_at(np.arange(-179.9, 180.0), lat), color=_GRATICULE, lw=0.5, zorder=0.4)
-        for lon in range(-180, 180, 15):
-            self.line(ax, point_at(lon, np.arange(-89.0, 90.0)), color=_GRATICULE, lw=0.5, zorder=0.4)
-        ax.set(xlim=(self._low[0], self._high[0]), ylim=(self._low[1], self._high[1]), aspect="equal")
-        ax.set_xticks([])
-        ax.set_yticks([])
-
-    def forward(self, X: FloatArray) -> FloatArray:
-        flat = np.column_stack(self._proj(*lonlat_of(X)))
-        flat[~np.isfinite(flat).all(axis=1)] = np.nan
-        return flat
-
-    def grid(self, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        x, y = (np.linspace(self._low[k], self._high[k], n) for k in range(2))
-        across, up = (c.ravel() for c in np.meshgrid(x, y))
-        lon, lat = self._proj(across, up, inverse=True)
-        good = np.isfinite(lon) & np.isfinite(lat) & (np.abs(lat) <= 90.0)
-        X = np.full((n * n, 3), np.nan)
-        X[good] = point_at(np.remainder(lon[good] + 180.0, 360.0) - 180.0, lat[good])
-        return x, y, X.reshape(n, n, 3)
-
-    @property
-    def longest_step(self) -> float:
-        return 1.0
-
-
-def _mean(X: FloatArray) -> FloatArray:
-    mean = X.mean(axis=0)
-    length = float(np.linalg.norm(mean))
-    return mean / length if length > 1e-9 else np.asarray(X[0])
-
-
-def _degrees(value: float, positive: str, negative: str) -> str:
-    letter: Sequence[str] = (positive if value > 0 else negative) if abs(value) > 1e-9 else ""
-    return f"{abs(value):g}°{letter}"
+def _multiples(low: float, high: float, step: float) -> FloatArray:
+    return step * np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1)

@@ -34,6 +34,11 @@ class View(ABC):
         """Neighbours on a line that are farther apart are not joined."""
         return np.inf
 
+    @property
+    def shape(self) -> float | None:
+        """Height of the picture for a width of one; None where any will do."""
+        return None
+
     def scatter(self, ax: Any, X: FloatArray, **style: Any) -> None:
         """Draw points."""
         ax.scatter(*self.forward(X).T, **style)

@@ -10,13 +10,12 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.data.exposure_map import ExposureMap
-from tmsm.data.frame_check import check_frame, frame_of
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, row_dots, row_norms, safe_divide
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import as_float_array, count_rows
 from tmsm.manifolds import Manifold
-from tmsm.manifolds.frames import PLAIN, Frame
+from tmsm.manifolds.frames import PLAIN, Frame, check_frames
 from tmsm.matching.differences import TangentDifferences, row_extent
 
 __all__ = ["KnownExposure", "LogExposure"]
@@ -55,9 +54,9 @@ class KnownExposure:
         manifold, sample = rows.region.manifold, rows.sample().X
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
-        found = cls(log_exposure, manifold, frame=frame_of(rows))
+        found = cls(log_exposure, manifold, frame=rows.frame)
         if isinstance(log_exposure, ExposureMap):
-            check_frame(log_exposure.frame, rows, "The exposure map")
+            check_frames(log_exposure.frame, rows.frame, "The exposure map")
             others = rows.region.frames - {log_exposure.frame}
             if log_exposure.frame is not None and others:
                 raise InvalidInputError(

@@ -7,10 +7,12 @@ from typing import Any, Self, final
 
 import numpy as np
 
+from tmsm.display.frames import shown_in
 from tmsm.display.plots.style import COLOURS, POINTS, pyplot
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.manifolds.frames import Frame
 
 __all__ = ["DiagnosticsDisplay", "Histogram", "histograms"]
 
@@ -64,7 +66,7 @@ class DiagnosticsDisplay:
         """Draw; options are those of `plot`."""
         return cls(fit).plot(**options)
 
-    def plot(self, axes: Any = None, *, random_state: int = 0) -> Self:
+    def plot(self, axes: Any = None, *, random_state: int = 0, frame: str | Frame | None = None) -> Self:
         """Draw.
 
         Parameters
@@ -73,12 +75,14 @@ class DiagnosticsDisplay:
             As many matplotlib axes as there are panels; new ones by default.
         random_state
             Seed of the draws from the model.
+        frame
+            What directions on S² stand for, as in `FitDisplay.plot`: distances on the Earth are in kilometres.
 
         Returns
         -------
         self
         """
-        panels = histograms(self.fit.result_, random_state)
+        panels = histograms(shown_in(self.fit.result_, frame), random_state)
         if axes is None:
             size = (4.2 * len(panels), 3.4)
             axes = pyplot().subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)[1]
@@ -103,7 +107,8 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
         raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
     panels = []
     manifold = region.manifold
-    scale, unit = manifold.distance_unit.scale, manifold.distance_unit.name
+    read_in = fitted.frame.unit if manifold.has_longitudes else manifold.distance_unit
+    scale, unit = read_in.scale, read_in.name
     unit = f" ({unit})" if unit else ""
     if region.has_border:
         both = [scale * region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws)]

@@ -7,11 +7,17 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, new_axes
+from tmsm.display.frames import shown_in
+from tmsm.display.plots.land import land_curves
+from tmsm.display.plots.marks import MARK_COLOURS, RING_COLOURS, Mark, checked_marks
+from tmsm.display.plots.scene import view_of
+from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, axes_for, legend_below
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError
+from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.manifolds import View
+from tmsm.manifolds.frames import Frame
+from tmsm.manifolds.sphere_plane import SphereView
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
 from tmsm.regions import Region
@@ -25,7 +31,6 @@ __all__ = [
     "mass_levels",
     "region_of",
     "rings_of",
-    "view_of",
 ]
 
 SHARES = (0.9, 0.5)
@@ -85,7 +90,9 @@ class FitDisplay:
         view: str | None = None,
         level: float = 0.95,
         density: bool = True,
-        land: bool = False,
+        frame: str | Frame | None = None,
+        marks: Mapping[str, Any] | None = None,
+        land: bool | None = None,
         legend: bool = True,
     ) -> Self:
         """Draw.
@@ -101,8 +108,14 @@ class FitDisplay:
             Confidence level of the regions round mean directions.
         density
             Whether to draw contours that hold 50 and 90 % of the first fit's mass.
+        frame
+            What directions on S² stand for: "earth", "icrs" or "galactic" (the sky, seen from inside), or "plain"; by
+            default the frame of the rows.
+        marks
+            Other points to show, label -> one point (3,) or several (n, 3): a truth that is known gets a star, several
+            points that the fit did not see get small rings.
         land
-            Whether to draw the outlines of land, for points on the Earth.
+            Whether to draw coastlines; by default on the Earth, where the picture is not too small for them.
         legend
             Whether to explain the signs.
 
@@ -112,15 +125,18 @@ class FitDisplay:
         """
         found = [fit.result_ for fit in self.fits.values()]
         region = region_of(found)
+        meaning = shown_in(found[0], frame).frame
+        others = checked_marks(marks, region.manifold)
         X = found[0].kept.sample().X
         rings = {label: rings_of(one, level) for label, one in zip(self.fits, found, strict=True)}
         centres = [centre for one in found if (centre := centre_of(one)) is not None]
-        self.view_ = view_of(view, region, X, centres, [ring for some in rings.values() for ring in some])
-        self.ax_ = new_axes() if ax is None else ax
+        centres += [mark.X[0] for mark in others if mark.is_single]
+        self.view_ = view_of(view, region, X, centres, [ring for some in rings.values() for ring in some], meaning)
+        self.ax_ = axes_for(self.view_.shape) if ax is None else ax
         self.figure_ = self.ax_.figure
         self.view_.prepare(self.ax_)
-        if land:
-            draw_land(self.ax_, self.view_)
+        if meaning.has_land if land is None else land:
+            draw_land(self.ax_, self.view_, always=land is True)
         self._draw_points(X)
         if region.has_border:
             draw_border(self.ax_, self.view_, region)
@@ -132,19 +148,18 @@ class FitDisplay:
             if one.undetermined is not None:
                 self.ax_.plot([], [], ls="none", label=f"{label}: no centre in reach")
             self._draw_centre(name, centre_of(one), rings[label], *style)
+        self._draw_marks(others)
         self.legend_ = None
         if legend:
-            if ax is None:
-                handles = self.ax_.get_legend_handles_labels()
-                self.legend_ = self.figure_.legend(*handles, loc="outside right upper", frameon=False, fontsize=9)
-            else:
-                self.legend_ = ax.legend(frameon=False, fontsize=9)
+            self.legend_ = legend_below(self.ax_) if ax is None else ax.legend(frameon=False, fontsize=9)
         return self
 
     def _draw_points(self, X: FloatArray) -> None:
         shown = X[:: -(-len(X) // _MAX_POINTS)]
         size = 14.0 if len(shown) < 1000 else 5.0 if len(shown) < 10_000 else 1.5
         note = f"{len(shown):,} of {len(X):,}" if len(shown) < len(X) else f"{len(X):,}"
+        hidden = np.mean(~np.isfinite(self.view_.forward(X)).all(axis=1))
+        note += f", {100 * hidden:.0f} % of them hidden" if hidden >= 0.005 else ""
         style = {"color": POINTS, "alpha": 0.45, "linewidths": 0, "rasterized": True, "zorder": 1}
         self.view_.scatter(self.ax_, shown, s=size, label=f"rows ({note})", **style)
 
@@ -166,29 +181,55 @@ class FitDisplay:
             self.view_.line(self.ax_, ring, closed=True, color=colour, lw=1.6, zorder=4)
         flat = self.view_.forward(centre[None, :])
         if np.isfinite(flat).all():
-            style = {"ms": 10, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": 5}
+            style = {"ms": 9, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": 5}
             self.ax_.plot(*flat.T, marker=marker, label=label, **style)
         else:
             self.ax_.plot([], [], marker=marker, color=colour, ls="none", label=f"{label} (on the other side)")
+
+    def _draw_marks(self, marks: Sequence[Mark]) -> None:
+        singles = [mark for mark in marks if mark.is_single]
+        for k, mark in enumerate(singles):
+            face = MARK_COLOURS[k % len(MARK_COLOURS)]
+            style = {"marker": "*", "ms": 16, "mfc": face, "mec": "black", "mew": 0.8, "ls": "none", "zorder": 4.5}
+            flat = self.view_.forward(mark.X)
+            seen = np.isfinite(flat).all()
+            label = mark.label if seen else f"{mark.label} (on the other side)"
+            self.ax_.plot(*(flat.T if seen else np.empty((2, 0))), label=label, **style)
+        for k, mark in enumerate(mark for mark in marks if not mark.is_single):
+            shown = mark.X[:: -(-len(mark.X) // _MAX_POINTS)]
+            size = 9.0 if len(shown) < 1000 else 4.0
+            style = {"facecolors": "none", "edgecolors": RING_COLOURS[k % len(RING_COLOURS)], "linewidths": 0.5}
+            label = f"{mark.label} ({len(mark.X):,})"
+            self.view_.scatter(self.ax_, shown, s=size, label=label, rasterized=True, zorder=0.9, **style)
 
 
 def draw_border(ax: Any, view: View, region: Region) -> None:
     """The border of a region: its own curves, or where its distance is zero on a grid."""
     curves = region.border_curves
+    if curves is not None and isinstance(view, SphereView):
+        flat = view.flat_lines(curves, closed=True)
+        ax.plot(*flat.T, color=BORDER, lw=1.1, label="border" + _beyond(flat, view), zorder=3)
+        return
     if curves is not None:
         for k, curve in enumerate(curves):
             view.line(ax, curve, closed=True, color=BORDER, lw=1.1, label="border" if k == 0 else None, zorder=3)
         return
-    _draw_contour(ax, *distances_on_grid(view, region), 0.0, colors=BORDER, linewidths=1.3, zorder=3)
-    ax.plot([], [], color=BORDER, lw=1.1, label="border")
+    drawn = _draw_contour(ax, *distances_on_grid(view, region), 0.0, colors=BORDER, linewidths=1.3, zorder=3)
+    ax.plot([], [], color=BORDER, lw=1.1, label="border" if drawn else "border (beyond the picture)")
 
 
-def draw_land(ax: Any, view: View) -> None:
-    """The outlines of land."""
-    from tmsm.datasets import load_land
+def _beyond(flat: FloatArray, view: SphereView) -> str:
+    """Words for a line none of which is in the picture."""
+    left, bottom, right, top = view.window
+    with np.errstate(invalid="ignore"):
+        seen = ((flat >= [left, bottom]) & (flat <= [right, top])).all(axis=1)
+    return "" if seen.any() else " (beyond the picture)"
 
-    for ring in load_land().rings:
-        view.line(ax, ring, closed=True, color=LAND, lw=0.6, zorder=0.6)
+
+def draw_land(ax: Any, view: View, *, always: bool = False) -> None:
+    """Coastlines that are fine enough for the picture, or all there are."""
+    if isinstance(view, SphereView):
+        view.lines(ax, land_curves(*view.reach(), always=always), color=LAND, lw=0.6, zorder=0.6)
 
 
 def distances_on_grid(view: View, region: Region) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -204,10 +245,12 @@ def _on_grid(view: View, function: Callable[[FloatArray], FloatArray]) -> tuple[
     return x, y, values
 
 
-def _draw_contour(ax: Any, x: FloatArray, y: FloatArray, values: FloatArray, level: float, **style: Any) -> None:
-    """One contour, where it is within the picture at all."""
-    if np.nanmin(values) < level < np.nanmax(values):
+def _draw_contour(ax: Any, x: FloatArray, y: FloatArray, values: FloatArray, level: float, **style: Any) -> bool:
+    """One contour, where it is within the picture at all; whether it is."""
+    inside = bool(np.nanmin(values) < level < np.nanmax(values))
+    if inside:
         ax.contour(x, y, values, levels=[level], **style)
+    return inside
 
 
 def mass_levels(model: Model, params: Parameters, theta: FloatArray) -> tuple[list[float], FloatArray] | None:
@@ -248,13 +291,3 @@ def rings_of(fitted: Fit, level: float) -> list[FloatArray]:
         return []
     rings: list[FloatArray] = fitted.confidence_region(fitted.centre.name, level).rings
     return rings
-
-
-def view_of(
-    view: str | None, region: Region, X: FloatArray, centres: list[FloatArray], rings: list[FloatArray]
-) -> View:
-    """The view that is asked for, or that suits what is to be seen."""
-    if view is not None and not isinstance(view, str):
-        raise InvalidTypeError(f"view must be 'globe', 'map' or a projection of pyproj; got {type(view).__name__}.")
-    nothing = np.empty((0, X.shape[1]))
-    return region.manifold.view(view, X, np.vstack([nothing, *centres]), np.vstack([nothing, *rings]))

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.display.plots.fit_display import distances_on_grid, draw_border, draw_land, view_of
-from tmsm.display.plots.style import COLOURS, new_axes
+from tmsm.display.plots.fit_display import distances_on_grid, draw_border, draw_land
+from tmsm.display.plots.scene import view_of
+from tmsm.display.plots.style import COLOURS, axes_for
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.manifolds.frames import EARTH, Frame, frame_named
 from tmsm.regions import Region
 
 __all__ = ["draw_region"]
@@ -17,13 +19,16 @@ __all__ = ["draw_region"]
 _DRAWS = 20_000
 
 
-def draw_region(region: Region) -> Any:
-    """The inside of a region of S² and its border, on a globe or a map, with land; returns the figure."""
+def draw_region(region: Region, frame: str | Frame = EARTH) -> Any:
+    """The inside of a region of S² and its border, on a globe or a map, with land on the Earth; returns the figure."""
     if not (region.manifold.has_longitudes and region.has_border):
         raise InvalidInputError(f"There is no border on S² to draw: {region!r}.")
-    view, ax = view_of(None, region, _points(region), [], []), new_axes(6.5, 6.0)
+    meaning = frame if isinstance(frame, Frame) else frame_named(frame)
+    view = view_of(None, region, _points(region), [], [], meaning)
+    ax = axes_for(view.shape)
     view.prepare(ax)
-    draw_land(ax, view)
+    if meaning.has_land:
+        draw_land(ax, view)
     # No two points of S² are farther apart than π.
     ax.contourf(*distances_on_grid(view, region), levels=[0.0, np.pi], colors=[COLOURS[4]], alpha=0.35, zorder=1)
     draw_border(ax, view, region)

@@ -1,21 +1,26 @@
-"""The globe as data for plotly: points, border, land, density, centres with their confidence regions."""
+"""The globe as data for plotly: points, border, land, density, centres with their confidence regions, marks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tmsm.datasets import load_land
+from tmsm.display.plots.curves import angles_to, border_of, level_curves, unit_or
 from tmsm.display.plots.fit_display import centre_of, mass_levels, region_of, rings_of
+from tmsm.display.plots.land import FINE, FINEST, land_near
+from tmsm.display.plots.marks import MARK_COLOURS, RING_COLOURS, Mark
+from tmsm.display.plots.scene import fitting_border
 from tmsm.display.plots.style import BORDER, COLOURS, POINTS
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError, MissingDependencyError
+from tmsm.foundation.errors import InvalidInputError
 from tmsm.inference.fit import Fit
-from tmsm.manifolds import Sphere
-from tmsm.manifolds.coordinates import xyz_to_lonlat
-from tmsm.regions import Region
+from tmsm.manifolds.frames import Frame
+from tmsm.manifolds.lonlat import lonlat_of
+from tmsm.manifolds.sphere_plane import enclosing_cap
+from tmsm.manifolds.sphere_views import Globe
 
 __all__ = ["MAX_POINTS", "globe_data"]
 
@@ -23,116 +28,192 @@ __all__ = ["MAX_POINTS", "globe_data"]
 # half as often.
 MAX_POINTS = 2000
 _SYMBOLS = ("circle", "x", "diamond", "triangle-up", "square", "cross")
-_GRID = 181
-_CLOSEST = 1000.0  # a region of some kilometres
+_CLOSEST = 20_000.0  # a region of some hundred metres
+_HALF = np.radians(80.0)  # what lies within this can be seen on one side of the globe
+_WIDE = np.radians(45.0)  # what reaches farther is shown on the whole globe
+_ROOM = 1.12
+_DENSEST = 3000  # points of a curve that are drawn in any case
+_FINE_LAND = np.radians(12.0)  # round the window, where the finer coast is drawn
 
 
-def globe_data(fits: Mapping[str, Fit]) -> tuple[list[dict[str, Any]], dict[str, Any], int]:
-    """Traces, layout, and how many points are shown."""
+@dataclass(frozen=True)
+class _Pen:
+    """How points become traces: the frame, and the decimals of degrees and the step that the window can show."""
+
+    frame: Frame
+    digits: int
+    step: float
+
+    def degrees(self, X: FloatArray, digits: int | None = None) -> tuple[list[float], list[float]]:
+        """Longitudes and latitudes to draw at; plotly has no mirror, so that on the sky east is where west was."""
+        lon, lat = lonlat_of(X)
+        lon = -lon if self.frame.is_sky else lon
+        digits = self.digits if digits is None else digits
+        return np.round(lon, digits).tolist(), np.round(lat, digits).tolist()
+
+    def markers(self, X: FloatArray, name: str, **marker: Any) -> dict[str, Any]:
+        lon, lat = self.degrees(X)
+        error = np.radians(10.0 ** (1 - self.digits))
+        return {
+            "type": "scattergeo",
+            "mode": "markers",
+            "name": name,
+            "lon": lon,
+            "lat": lat,
+            "customdata": [self.frame.place(x, error) for x in X],
+            "marker": marker,
+            "hovertemplate": "%{customdata}<extra></extra>",
+        }
+
+    def lines(
+        self,
+        curves: Sequence[FloatArray],
+        name: str,
+        colour: str,
+        width: float,
+        *,
+        closed: bool = True,
+        digits: int | None = None,
+    ) -> dict[str, Any]:
+        lon: list[float | None] = []
+        lat: list[float | None] = []
+        for curve in curves:
+            curve = _thinned(curve, self.step)
+            both = self.degrees(np.vstack([curve, curve[:1]]) if closed else curve, digits)
+            lon += [*both[0], None]
+            lat += [*both[1], None]
+        return {
+            "type": "scattergeo",
+            "mode": "lines",
+            "name": name,
+            "lon": lon,
+            "lat": lat,
+            "line": {"color": colour, "width": width},
+            "hoverinfo": "skip",
+        }
+
+
+@dataclass(frozen=True)
+class _Window:
+    """What the globe shows at first: its middle, the angle round it, and half its sides in units of the radius."""
+
+    middle: FloatArray
+    radius: float
+    across: float
+    up: float
+
+    @staticmethod
+    def over(X: FloatArray, centres: Sequence[FloatArray], curves: Sequence[FloatArray], frame: Frame) -> _Window:
+        everything = np.vstack([X, *(np.atleast_2d(c) for c in centres), *curves])
+        middle, radius = enclosing_cap(everything)
+        if radius >= _HALF:
+            towards = X.mean(axis=0) + sum(centres, np.zeros(3)) / max(len(centres), 1)
+            return _Window(unit_or(towards, X[0]), radius, 1.0, 1.0)
+        if radius >= _WIDE:
+            return _Window(middle, radius, 1.0, 1.0)
+        flat = Globe(middle, None, frame).forward(everything)
+        across, up = np.nanmax(np.abs(flat), axis=0)
+        return _Window(middle, max(radius, 1e-9), float(across), float(up))
+
+    @property
+    def scale(self) -> float:
+        """How many times the globe is larger than the picture."""
+        return float(np.clip(1.0 / (_ROOM * max(self.across, self.up, 1e-9)), 1.0, _CLOSEST))
+
+
+def globe_data(
+    fits: Mapping[str, Fit], frame: Frame, marks: Sequence[Mark] = ()
+) -> tuple[list[dict[str, Any]], dict[str, Any], dict[str, Any], int]:
+    """Traces, layout, what the page needs to draw a graticule and a scale bar, and how many points are shown."""
     region, first = region_of(list(fits.values())), next(iter(fits.values()))
     if not region.manifold.has_longitudes:
         raise InvalidInputError(f"A report has a globe: it is for points on S², not on {region.manifold!r}.")
     X = first.kept.sample().X
     shown = X[:: -(-len(X) // MAX_POINTS)]
-    traces = [
-        _lines(load_land().rings, "land", "#A8A29A", 0.7, legend=False),
-        _markers(shown, "points", POINTS, 4, 0.55),
-        _lines(_border(region, X), "border", BORDER, 1.4),
-    ]
+    centres = {label: centre for label, one in fits.items() if (centre := centre_of(one)) is not None}
+    rings = {label: rings_of(fits[label], 0.95) for label in centres}
+    single = [mark.X[0] for mark in marks if mark.is_single]
+    curves = [ring for some in rings.values() for ring in some]
+    places = [*centres.values(), *single]
+    border = fitting_border(region, X, np.vstack([X, *(np.atleast_2d(c) for c in places), *curves]))
+    window = _Window.over(X, places, [*curves, *border], frame)
+    decimals = int(np.clip(np.ceil(4.0 - np.log10(np.degrees(window.radius))), 3, 9))
+    pen = _Pen(frame, decimals, window.radius / _DENSEST)
+
+    traces = _land(pen, window) if frame.has_land else []
+    traces += [_rings(pen, mark, k) for k, mark in enumerate(mark for mark in marks if not mark.is_single)]
+    traces.append(pen.markers(shown, "points", color=POINTS, size=4, opacity=0.55))
+    if region.has_border:
+        traces.append(pen.lines(border or border_of(region, X), "border", BORDER, 1.4))
     density = _density_lines(first) if first.undetermined is None else []
     if density:
-        traces.append(_lines(density, "50 and 90 % of the fitted mass", COLOURS[4], 1.5, closed=False))
-    middle, far = X.mean(axis=0), [X]
-    for k, (label, one) in enumerate(fits.items()):
-        colour = COLOURS[k % len(COLOURS)]
-        centre = centre_of(one)
-        if centre is None:
-            continue
-        rings = rings_of(one, 0.95)
-        far.append(np.atleast_2d(centre))
-        if rings:
-            traces.append(_lines(rings, f"{label}: 95 % region", colour, 2.0))
-            far.extend(rings)
-        trace = _markers(np.atleast_2d(centre), f"{label}: centre", colour, 13, 1.0)
-        trace["marker"] |= {"symbol": _SYMBOLS[k % len(_SYMBOLS)], "line": {"color": "white", "width": 1.5}}
-        traces.append(trace)
-        middle = middle + centre / len(fits)
-    return traces, _layout(middle if np.linalg.norm(middle) > 1e-6 else X[0], np.vstack(far)), len(shown)
+        traces.append(pen.lines(density, "50 and 90 % of the fitted mass", COLOURS[4], 1.5, closed=False))
+    traces += [_star(pen, mark, k) for k, mark in enumerate(mark for mark in marks if mark.is_single)]
+    for k, label in enumerate(fits):
+        if label in centres:
+            colour = COLOURS[k % len(COLOURS)]
+            if rings[label]:
+                traces.append(pen.lines(rings[label], f"{label}: 95 % region", colour, 2.0))
+            edge = {"line": {"color": "white", "width": 1.5}, "symbol": _SYMBOLS[k % len(_SYMBOLS)]}
+            centre = np.atleast_2d(centres[label])
+            traces.append(pen.markers(centre, f"{label}: centre", color=colour, size=12, opacity=1.0, **edge))
+    page: dict[str, Any] = {"frame": frame.name, "across": _ROOM * window.across, "up": _ROOM * window.up}
+    page |= {"closest": _CLOSEST, "finest": FINEST}
+    return traces, _layout(pen, window), page, len(shown)
 
 
-def _layout(middle: FloatArray, everything: FloatArray) -> dict[str, Any]:
-    middle = middle / np.linalg.norm(middle)
-    lon, lat = xyz_to_lonlat(middle)
-    # So near that nearly everything can be seen.
-    angle = float(np.quantile(_angles(everything, middle), 0.99))
-    scale = float(np.clip(0.8 / np.sin(min(angle, 0.5 * np.pi)), 1.0, _CLOSEST))
-    grid = {"showgrid": True, "gridcolor": "#D8DEE6", "gridwidth": 0.6}
+def _layout(pen: _Pen, window: _Window) -> dict[str, Any]:
+    (lon,), (lat,) = pen.degrees(window.middle[None, :], 9)
+    rotation = {"lon": lon, "lat": lat}
     return {
         "geo": {
-            "projection": {"type": "orthographic", "rotation": {"lon": float(lon), "lat": float(lat)}, "scale": scale},
+            "projection": {"type": "orthographic", "rotation": rotation, "scale": window.scale},
+            "center": rotation,
             "visible": False,  # no base layers: those would be fetched from the network
             "bgcolor": "rgba(0,0,0,0)",
-            "lonaxis": {**grid, "dtick": 30},
-            "lataxis": {**grid, "dtick": 30},
+            # All of it: what is drawn is cut to the box round these.
+            "lonaxis": {"range": [lon - 180.0, lon + 180.0]},
+            "lataxis": {"range": [-90.0, 90.0]},
         },
         "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
         "paper_bgcolor": "rgba(0,0,0,0)",
-        "legend": {"orientation": "h", "y": -0.02, "yanchor": "top", "font": {"size": 13}},
+        "showlegend": False,  # the page has its own, which fits any width
         "dragmode": "pan",
     }
 
 
-def _markers(X: FloatArray, name: str, colour: str, size: float, opacity: float) -> dict[str, Any]:
-    lon, lat = xyz_to_lonlat(X)
-    return {
-        "type": "scattergeo",
-        "mode": "markers",
-        "name": name,
-        "lon": np.round(lon, 5).tolist(),
-        "lat": np.round(lat, 5).tolist(),
-        "marker": {"color": colour, "size": size, "opacity": opacity},
-        "hovertemplate": "%{lat:.3f}°, %{lon:.3f}°<extra></extra>",
-    }
+def _land(pen: _Pen, window: _Window) -> list[dict[str, Any]]:
+    """Coastlines: fine ones near a small window, coarse ones beyond."""
+    radius, style = window.radius, ("#A8A29A", 0.7)
+    if np.degrees(radius) >= FINE:
+        curves = land_near(window.middle, np.pi, "110m")
+    else:
+        near = radius + _FINE_LAND
+        curves = land_near(window.middle, near, "50m")
+        curves += land_near(window.middle, near, "110m", other_side=True)
+    return [pen.lines(curves, "land", *style, closed=False, digits=2 if np.degrees(radius) >= FINE else 3)]
 
 
-def _lines(
-    curves: Sequence[FloatArray], name: str, colour: str, width: float, *, closed: bool = True, legend: bool = True
-) -> dict[str, Any]:
-    lon: list[float | None] = []
-    lat: list[float | None] = []
-    for curve in curves:
-        both = xyz_to_lonlat(np.vstack([curve, curve[:1]]) if closed else curve)
-        lon += [*np.round(both[0], 5).tolist(), None]
-        lat += [*np.round(both[1], 5).tolist(), None]
-    return {
-        "type": "scattergeo",
-        "mode": "lines",
-        "name": name,
-        "lon": lon,
-        "lat": lat,
-        "line": {"color": colour, "width": width},
-        "hoverinfo": "skip",
-        "showlegend": legend,
-    }
+def _thinned(curve: FloatArray, step: float) -> FloatArray:
+    """A curve of very many points without those that are closer to the one before than a step."""
+    if len(curve) <= _DENSEST:
+        return curve
+    length = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(curve, axis=0), axis=1)))
+    keep = np.append(True, np.diff(np.floor(length / step)) > 0)
+    keep[-1] = True
+    return np.asarray(curve[keep])
 
 
-def _border(region: Region, X: FloatArray) -> list[FloatArray]:
-    """The border's own curves, or those where its distance is zero round the points."""
-    if not region.has_border:
-        return []
-    curves = region.border_curves
-    if curves is not None:
-        return curves
+def _rings(pen: _Pen, mark: Mark, k: int) -> dict[str, Any]:
+    """Several points that the fit did not see."""
+    some = mark.X[:: -(-len(mark.X) // MAX_POINTS)]
+    edge = {"color": RING_COLOURS[k % len(RING_COLOURS)], "width": 0.8}
+    return pen.markers(some, mark.label, color="rgba(0,0,0,0)", size=4.5, opacity=0.8, line=edge)
 
-    def distance(Y: FloatArray) -> FloatArray:
-        return region.signed_distance(np.asfortranarray(Y))[0]
 
-    centre = _unit(X.mean(axis=0), X[0])
-    reach = 2.0 * _angles(X, centre).max()
-    # Wide enough that all of the rim is outside.
-    while reach < np.pi and (distance(_from_plane(*_rim(reach), _frame(centre))) > 0.0).any():
-        reach *= 2.0
-    return _contours(distance, centre, [0.0], min(reach, np.pi))
+def _star(pen: _Pen, mark: Mark, k: int) -> dict[str, Any]:
+    colour, edge = MARK_COLOURS[k % len(MARK_COLOURS)], {"color": "black", "width": 1.0}
+    return pen.markers(mark.X, mark.label, color=colour, size=16, opacity=1.0, symbol="star", line=edge)
 
 
 def _density_lines(one: Fit) -> list[FloatArray]:
@@ -141,53 +222,6 @@ def _density_lines(one: Fit) -> list[FloatArray]:
         return []
     levels, dense = found
     given = centre_of(one)
-    centre = _unit(dense.mean(axis=0), dense[0]) if given is None else given
-    reach = min(1.2 * _angles(dense, centre).max(), np.pi)
-    return _contours(lambda X: one.model.log_kernel(X, one.theta), centre, levels, reach)
-
-
-def _contours(function: Any, centre: FloatArray, levels: Sequence[float], reach: float) -> list[FloatArray]:
-    """Curves on the sphere where a function has some values, in the plane of angle and direction from a centre."""
-    try:
-        import contourpy
-    except ImportError:
-        raise MissingDependencyError("Reports need contourpy and plotly: pip install 'tmsm[report]'.") from None
-    frame = _frame(centre)
-    half = np.linspace(-reach, reach, _GRID)
-    u, v = (c.ravel() for c in np.meshgrid(half, half))
-    values = np.full(u.shape, np.nan)
-    seen = np.hypot(u, v) < np.pi * 0.999
-    values[seen] = function(_from_plane(u[seen], v[seen], frame))
-    lines: Any = contourpy.contour_generator(half, half, np.ma.masked_invalid(values.reshape(_GRID, _GRID)))
-    return [_from_plane(line[:, 0], line[:, 1], frame) for level in levels for line in lines.lines(level)]
-
-
-def _unit(vector: FloatArray, otherwise: FloatArray) -> FloatArray:
-    length = float(np.linalg.norm(vector))
-    return vector / length if length > 1e-9 else np.asarray(otherwise)
-
-
-def _angles(X: FloatArray, centre: FloatArray) -> FloatArray:
-    """Angles to a centre."""
-    return Sphere(2).geodesic_distance(X, np.broadcast_to(centre, X.shape))
-
-
-def _frame(centre: FloatArray) -> FloatArray:
-    """The centre and two directions across, as rows."""
-    frame: FloatArray = np.linalg.svd(centre[None, :])[2]
-    frame[0] = centre
-    return frame
-
-
-def _rim(reach: float) -> tuple[FloatArray, FloatArray]:
-    turn = np.linspace(0.0, 2.0 * np.pi, 90, endpoint=False)
-    return reach * np.cos(turn), reach * np.sin(turn)
-
-
-def _from_plane(u: FloatArray, v: FloatArray, frame: FloatArray) -> FloatArray:
-    angle = np.hypot(u, v)
-    share = np.sinc(angle / np.pi)  # sin(angle)/angle
-    X: FloatArray = (
-        np.cos(angle)[:, None] * frame[0] + (share * u)[:, None] * frame[1] + (share * v)[:, None] * frame[2]
-    )
-    return X
+    centre = unit_or(dense.mean(axis=0), dense[0]) if given is None else given
+    reach = min(1.2 * angles_to(centre, dense).max(), np.pi)
+    return level_curves(lambda X: one.model.log_kernel(X, one.theta), centre, levels, reach)

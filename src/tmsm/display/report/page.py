@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -11,15 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from tmsm.display.frames import shown_in
 from tmsm.display.plots.diagnostics import histograms
+from tmsm.display.plots.marks import checked_marks
 from tmsm.display.plots.style import COLOURS, POINTS
 from tmsm.display.report.globe import globe_data
 from tmsm.display.report.words import described, findings
 from tmsm.display.summary import estimate_rows, facts_of
 from tmsm.foundation.errors import EstimationError, InvalidInputError, MissingDependencyError
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.manifolds.frames import Frame
 
-__all__ = ["html_report"]
+__all__ = ["Section", "html_report"]
 
 _LINE: dict[str, Any] = {"color": COLOURS[0], "width": 2, "shape": "hvh"}
 _PANEL: dict[str, Any] = {
@@ -31,7 +35,26 @@ _PANEL: dict[str, Any] = {
 }
 
 
-def html_report(fits: Mapping[str, Fitted], *, title: str, made_by: Mapping[str, str] | None = None) -> str:
+@dataclass(frozen=True)
+class Section:
+    """A chart of a report: heading, text, and traces and layout as plotly takes them."""
+
+    title: str
+    text: str
+    traces: Sequence[Mapping[str, Any]]
+    layout: Mapping[str, Any]
+
+
+def html_report(
+    fits: Mapping[str, Fitted],
+    *,
+    title: str,
+    made_by: Mapping[str, str] | None = None,
+    frame: str | Frame | None = None,
+    marks: Mapping[str, Any] | None = None,
+    sections: Sequence[Section] = (),
+    reword: Callable[[str], str] | None = None,
+) -> str:
     """A report on fits of the same points as one HTML page.
 
     Parameters
@@ -42,12 +65,22 @@ def html_report(fits: Mapping[str, Fitted], *, title: str, made_by: Mapping[str,
         Heading of the page.
     made_by
         Names and values of what made it: command, versions.
+    frame
+        What directions stand for: "earth", "icrs", "galactic" or "plain"; by default the frame of the rows.
+    marks
+        Other points to show, label -> one point (3,) or several (n, 3), such as a truth that is known.
+    sections
+        Charts to show below the estimates.
+    reword
+        A function that every sentence goes through: the command has its own words for what Python users type.
     """
     if not fits:
         raise InvalidInputError("There is no fit to report on.")
-    found = {label: fit.result_ for label, fit in fits.items()}
-    traces, layout, n_shown = globe_data(found)
-    first = next(iter(found.values()))
+    say = (lambda text: text) if reword is None else reword
+    first = shown_in(next(iter(fits.values())).result_, frame)
+    found = {label: fit.result_.in_frame(first.frame) for label, fit in fits.items()}
+    marked = checked_marks(marks, first.region.manifold)
+    traces, layout, view, n_shown = globe_data(found, first.frame, marked)
     panels = _panels(first)
     total = first.n_samples
     thinned = "" if n_shown == total else f"To stay smooth, {n_shown:,} of {total:,} points are drawn."
@@ -55,13 +88,20 @@ def html_report(fits: Mapping[str, Fitted], *, title: str, made_by: Mapping[str,
         title=escape(title),
         headline=_headline(first),
         thinned=thinned,
-        findings="\n".join(f'<li class="{f.kind}">{escape(f.text)}</li>' for f in findings(found)),
+        findings="\n".join(f'<li class="{f.kind}">{escape(say(f.text))}</li>' for f in findings(found, marked)),
         estimates="\n".join(_estimates(label, fit) for label, fit in found.items()),
-        facts=_table([("", ""), *facts_of(first)], heading=False, css="facts"),
+        facts=_table([("", ""), *((name, say(text)) for name, text in facts_of(first))], heading=False, css="facts"),
+        sections="".join(_section(k, section) for k, section in enumerate(sections)),
         panels="".join(f'<div class="panel" id="panel{k}"></div>' for k in range(len(panels))),
         made_by="<br>".join(f"{escape(key)}: <code>{escape(value)}</code>" for key, value in (made_by or {}).items()),
         plotly=_plotly(),
-        data=_safe_json({"globe": {"traces": traces, "layout": layout}, "panels": panels}),
+        data=_safe_json(
+            {
+                "globe": {"traces": traces, "layout": layout, "view": view},
+                "panels": panels,
+                "sections": [{"traces": list(one.traces), "layout": {**_PANEL, **one.layout}} for one in sections],
+            }
+        ),
     )
 
 
@@ -86,6 +126,12 @@ def _headline(fit: Fit) -> str:
         if lengths and max(lengths) < 0.5 * np.pi:
             text += f" (one sigma: {fit.frame.lengths(lengths, digits=2)})"
     return text + "."
+
+
+def _section(k: int, section: Section) -> str:
+    return (
+        f'<h2>{escape(section.title)}</h2><p>{escape(section.text)}</p><div class="panel chart" id="section{k}"></div>'
+    )
 
 
 def _number(value: float, digits: int = 4) -> str:

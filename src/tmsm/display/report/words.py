@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tmsm.display.plots.fit_display import region_of
-from tmsm.foundation.arrays import FloatArray
+from tmsm.display.plots.marks import Mark
 from tmsm.foundation.text import readable_p, readable_share
 from tmsm.inference.diagnostics import mass_outside
 from tmsm.inference.fit import Fit
@@ -56,10 +56,10 @@ def _known(model: Any, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
-def findings(fits: Mapping[str, Fit], marks: Mapping[str, FloatArray] | None = None) -> list[Finding]:
-    """About the first fit, with the others, and with known places (n, 3) by name, to compare."""
+def findings(fits: Mapping[str, Fit], marks: Sequence[Mark] = ()) -> list[Finding]:
+    """About the first fit, with the others, and with known places, to compare."""
     fit = next(iter(fits.values()))
-    return [*_centre(fits), *_marked(fit, marks or {}), *_goodness(fit), *_mass(fit), *_rows(fit)]
+    return [*_centre(fits), *_marked(fit, marks), *_goodness(fit), *_mass(fit), *_rows(fit)]
 
 
 def distance_between(a: Any, b: Any, frame: Frame) -> str:
@@ -98,17 +98,17 @@ def _centre(fits: Mapping[str, Fit]) -> list[Finding]:
     return found
 
 
-def _marked(fit: Fit, marks: Mapping[str, FloatArray]) -> list[Finding]:
+def _marked(fit: Fit, marks: Sequence[Mark]) -> list[Finding]:
     """How far the centre is from known places, and whether its confidence region holds them."""
     centre = fit.centre
     if centre is None or centre.is_axis or fit.undetermined is not None:
         return []
     found = []
-    for name, X in marks.items():
-        if len(X) == 1:
-            text = f"{name}: {distance_between(fit.params[centre.name], X[0], fit.frame)} from the centre"
+    for mark in marks:
+        if mark.is_single:
+            text = f"{mark.label}: {distance_between(fit.params[centre.name], mark.X[0], fit.frame)} from the centre"
             if fit.covariance is not None:
-                held = bool(fit.confidence_region(centre.name, 0.95).contains(X)[0])
+                held = bool(fit.confidence_region(centre.name, 0.95).contains(mark.X)[0])
                 text += f", {'inside' if held else 'outside'} its 95 % confidence region"
             found.append(Finding("note", f"{text}."))
     return found
