@@ -54,7 +54,7 @@ def demo(
     seen = clusters.declination > _LIMIT
     emit(
         f"{_QUESTION}\n"
-        f"{seen.sum()} of {len(clusters)} globular clusters stand north of declination {_LIMIT}°; the others are kept "
+        f"{seen.sum()} of {len(clusters)} globular clusters stand north of declination −{-_LIMIT}°; the others are kept "
         "back.\n"
         f"The truth: Sagittarius A*, at {ICRS.place(truth)}, outside of what was seen.\n"
     )
@@ -117,7 +117,7 @@ def _errors(X: FloatArray, limit: float, truth: FloatArray) -> FloatArray:
 def _curve_rows(curve: dict[int, FloatArray], counts: dict[int, int]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("seen north of", "clusters", *_NAMES)]
     for limit, errors in curve.items():
-        rows.append((f"{limit}°", str(counts[limit]), *(f"{error:.1f}°" for error in errors)))
+        rows.append((f"{limit}°".replace("-", "−"), str(counts[limit]), *(f"{error:.1f}°" for error in errors)))
     errors = np.array(list(curve.values()))
     rows.append(("mean", "", *(f"{error:.1f}°" for error in errors.mean(axis=0))))
     better = (errors[:, :-1] < errors[:, -1:]).sum(axis=0)
@@ -146,6 +146,8 @@ def _section(curve: dict[int, FloatArray], counts: dict[int, int]) -> Section:
         for k, (name, colour) in enumerate(zip(_NAMES, _colours(COLOURS), strict=True))
     ]
     layout: dict[str, Any] = {
+        "legend": {"x": 0.02, "xanchor": "left", "y": 0.98, "bgcolor": "rgba(255,255,255,0.7)"},
+        "margin": {"l": 55, "r": 15, "t": 15, "b": 60},
         "xaxis": {"title": {"text": "the view ends at this declination (degrees)"}, "zeroline": False},
         "yaxis": {"title": {"text": "distance to Sagittarius A* (degrees)"}, "rangemode": "tozero"},
         "shapes": [{"type": "line", "x0": _LIMIT, "x1": _LIMIT, "y0": 0, "y1": 1, "yref": "paper",

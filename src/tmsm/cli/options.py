@@ -60,8 +60,8 @@ RegionText = Annotated[
     typer.Option(
         "--region",
         metavar="BORDER",
-        help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, a HEALPix mask or MOC, usa, "
-        "cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere; "
+        help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, a HEALPix mask or MOC, "
+        "usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere; "
         "several as 'A & B', 'A | B', 'A - B', each file with its own filter as FILE[FILTER].",
     ),
 ]

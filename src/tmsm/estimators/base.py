@@ -429,8 +429,8 @@ class Estimator(Fitted):
         path: str | os.PathLike[str],
         *,
         title: str | None = None,
-        marks: Any = None,
-        frame: Any = None,
+        marks: Mapping[str, Any] | None = None,
+        frame: str | None = None,
         beside: Fitted | Mapping[str, Fitted] | None = None,
     ) -> None:
         """Write a report as one HTML page: a globe to turn, the estimates, and what to think of them.
@@ -453,8 +453,8 @@ class Estimator(Fitted):
         if beside is None:
             beside = self.beside()
         others = {type(beside).__name__: beside} if isinstance(beside, Fitted) else dict(beside)
-        given = {name: value for name, value in (("marks", marks), ("frame", frame)) if value is not None}
-        page = html_report({"the fit": self, **others}, title=title or fit.title, made_by=versions(), **given)
+        fits = {"the fit": self, **others}
+        page = html_report(fits, title=title or fit.title, made_by=versions(), marks=marks, frame=frame)
         write_text(Path(path), page)
 
     def beside(self) -> Mapping[str, Fitted]:

@@ -274,7 +274,7 @@ class ScoreMatching(BorderedEstimator):
             return
         # A stream goes on where it was.
         setting = Setting(fit.kept.sample().view, fit.model.constraint.n_free, fit.kept.effective_number, _IN_A_STREAM)
-        problem = Problem(fit.model, fit.kept, setting, fit.log_exposure, fit.kept, fit.kept_share)
+        problem = Problem(fit.model, fit.kept, setting, fit.exposure, fit.kept, fit.kept_share)
         self._stream = _Stream(self._asked(), problem, fit.choice, fit.moments, fit.n_outside)
 
     def _asked(self) -> tuple[Any, ...]:
