@@ -281,13 +281,13 @@ def test_a_map_is_of_s2_only():
 
 
 BAD = {
-    "negative": (lambda: tmsm.ExposureMap.from_healpix([-1.0] * 12), r"in 12 of 12 pixels it is not \(first: pixel 0, -1\)"),
+    "negative": (lambda: tmsm.ExposureMap.from_healpix([-1.0] * 12), r"12 pixels it is not \(first: pixel 0, -1\)"),
     "infinite": (lambda: tmsm.ExposureMap.from_healpix([np.inf] * 12), "must be finite and not negative"),
     "blank": (lambda: tmsm.ExposureMap.from_healpix([np.nan] * 12), "zero or missing in all 12 pixels"),
     "length": (lambda: tmsm.ExposureMap.from_healpix(np.ones(13)), r"has 12 nside² values .* got shape \(13,\)"),
     "nest": (lambda: tmsm.ExposureMap.from_healpix(np.ones(108), nest=True), "power of two; got 3"),
     "frame": (lambda: tmsm.ExposureMap.from_healpix(np.ones(12), frame="fk5"), "frame='fk5' is not an option"),
-    "shape": (lambda: tmsm.ExposureMap.from_raster(np.ones((3, 4)), [1, 2, 3], [1, 2, 3, 4]), r"shape \(n_lat, n_lon\)"),
+    "shape": (lambda: tmsm.ExposureMap.from_raster(np.ones((3, 4)), [1, 2, 3], [1, 2, 3, 4]), r"\(n_lat, n_lon\)"),
     "steps": (lambda: tmsm.ExposureMap.from_raster(np.ones((2, 3)), [0, 1, 3], [0, 1]), "lon must be in equal steps"),
     "same": (lambda: tmsm.ExposureMap.from_raster(np.ones((2, 3)), [0, 1, 2], [5, 5]), "lat must be in equal steps"),
     "swapped": (

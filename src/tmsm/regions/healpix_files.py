@@ -222,8 +222,8 @@ def read_moc(path: Path, kind: Kind) -> HealpixFile:
                 )
             if frame_of_header(header.get("COORDSYS", "C"), path) == GALACTIC.name:
                 raise InvalidInputError(
-                    f"{path.name} is a coverage map (MOC) in galactic coordinates, which the standard does not know: give "
-                    "it in ICRS, or as a HEALPix map."
+                    f"{path.name} is a coverage map (MOC) in galactic coordinates, which the standard does not know: "
+                    "give it in ICRS, or as a HEALPix map."
                 )
     form = {"moc": "fits", "moc-json": "json", "moc-ascii": "ascii"}[kind]
     try:
