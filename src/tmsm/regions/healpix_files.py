@@ -209,7 +209,6 @@ def _nside(path: Path, header: Any, n_values: int, explicit: bool) -> int:
 def read_moc(path: Path, kind: Kind) -> HealpixFile:
     """A multi-order coverage map, flattened to the finest order that it uses: values are ones."""
     mocpy = load_package("mocpy", f"{path.name} is a coverage map (MOC), which", "sky")
-    frame: str | None = ICRS.name  # as the standard says
     if kind == "moc":
         with open_fits(path) as file:
             header = _healpix_table(file).header
@@ -221,7 +220,11 @@ def read_moc(path: Path, kind: Kind) -> HealpixFile:
                     f"{path.name} is a map with values in pixels of many sizes ({', '.join(names)}), not a coverage "
                     "map: make a mask of it first."
                 )
-            frame = frame_of_header(header.get("COORDSYS", "C"), path)
+            if frame_of_header(header.get("COORDSYS", "C"), path) == GALACTIC.name:
+                raise InvalidInputError(
+                    f"{path.name} is a coverage map (MOC) in galactic coordinates, which the standard does not know: "
+                    "give it in ICRS, or as a HEALPix map."
+                )
     form = {"moc": "fits", "moc-json": "json", "moc-ascii": "ascii"}[kind]
     try:
         moc = mocpy.MOC.load(str(path), form)
@@ -244,4 +247,4 @@ def read_moc(path: Path, kind: Kind) -> HealpixFile:
     first = np.repeat(numbers * repeats, repeats)
     within = np.arange(int(repeats.sum())) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     pixels = first + within
-    return HealpixFile(2**order, True, pixels, np.ones(len(pixels)), frame)
+    return HealpixFile(2**order, True, pixels, np.ones(len(pixels)), ICRS.name)
