@@ -241,7 +241,8 @@ def _fixed_columns(
     for (_, row), (_, line) in zip(rows, found, strict=True):
         # A row that blanks tell apart must be the same by its places, and no number may lie beside its column.
         words = line.split()
-        if len(words) == len(header) and any(_is_number(words[k]) and words[k] != row[k] for k in both):
+        plausible = len(words) == len(header) and all(_is_number(words[k]) for k in both)
+        if plausible and any(words[k] != row[k] for k in both):
             return None
         for place in both:
             beside = row[max(place - 1, 0) : place + 2]
