@@ -59,11 +59,11 @@ def test_what_does_not(text):
 
 
 def test_other_kinds_of_values():
-    import pandas
+    import pandas as pd
 
     assert Filter.parse("n >= 5").matches({"n": np.float32(5.5)})
     assert Filter.parse("n = true").matches({"n": np.True_})
-    for nothing in (float("nan"), pandas.NA, pandas.NaT, "", " "):
+    for nothing in (float("nan"), pd.NA, pd.NaT, "", " "):
         assert Filter.parse("n = null").matches({"n": nothing})
         assert not Filter.parse("n > 0").matches({"n": nothing})
     assert Filter.parse("name:en = 'x' and b.c = 1").columns == ("name:en", "b.c")
@@ -209,7 +209,7 @@ def test_files_that_are_none(world):
     read = tmsm.SphericalPolygon.from_file
     with pytest.raises(TypeError, match="from_file takes the path of a file; got dict"):
         read({})
-    with pytest.raises(ValueError, match="There is no file 'absent.json'"):
+    with pytest.raises(ValueError, match=r"There is no file 'absent\.json'"):
         read("absent.json")
     with pytest.raises(ValueError, match="is a folder; give the file that holds the border"):
         read(world)
