@@ -180,6 +180,8 @@ def test_filters_of_points_in_every_format(tmp_path, read, any_size):
             read_points(path, where="mag > 9")
     with pytest.raises(ValueError, match="has no properties: the filter 'mag > 1' cannot be used on it"):
         read("p.geojson", '{"type": "Point", "coordinates": [1, 2]}', where="mag > 1")
+    with pytest.raises(ValueError, match=r"The filter .1 = 2. matches none of the 1 rows of b\.csv\.$"):
+        read("b.csv", "lon,lat\n1,2\n", where="1 = 2")
     # What is left out by a filter need not be good.
     assert places(read("b.csv", "lon,lat,mag\nx,1,4\n1,2,5\n", where="mag = 5")) == [(1.0, 2.0)]
 
