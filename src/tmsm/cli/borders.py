@@ -122,17 +122,21 @@ def _with_signs_in_names(pieces: Sequence[str], signs: Sequence[str]) -> tuple[l
     between: list[str] = []
     k = 0
     while k < len(pieces):
-        end = k
-        for last in range(len(pieces) - 1, k, -1):
-            joined = pieces[k] + "".join(f" {signs[j]} {pieces[j + 1]}" for j in range(k, last))
-            if _exists(joined) or ("[" in joined and _exists(joined[: joined.index("[")])):
-                end = last
-                break
-        whole.append(pieces[k] + "".join(f" {signs[j]} {pieces[j + 1]}" for j in range(k, end)))
-        if end < len(signs):
-            between.append(signs[end])
-        k = end + 1
+        joined = [pieces[k]]  # with none, one, two … of the pieces that follow
+        for sign, piece in zip(signs[k:], pieces[k + 1 :], strict=True):
+            joined.append(f"{joined[-1]} {sign} {piece}")
+        more = next((m for m in range(len(joined) - 1, 0, -1) if _names_file(joined[m], pieces[k + m])), 0)
+        whole.append(joined[more])
+        k += more + 1
+        between += signs[k - 1 : k]
     return whole, between
+
+
+def _names_file(joined: str, last: str) -> bool:
+    """Whether it is the name of a file, or one with a filter that begins in its last piece."""
+    start = len(joined) - len(last)
+    places = [start + match.start() for match in re.finditer(r"\[", last)]
+    return _exists(joined) or any(_exists(joined[:place]) for place in places)
 
 
 def _exists(text: str) -> bool:

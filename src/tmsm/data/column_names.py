@@ -21,7 +21,8 @@ _OTHER = {
     "w", "s", "west", "south", "m", "d", "min", "max", "minimum", "maximum", "err", "error", "errors", "std", "sd",
     "sigma", "se", "unc", "uncertainty", "var", "variance", "rad", "radian", "radians", "ref", "flag", "quality",
     "id", "code", "name", "zone", "band", "bin", "gap", "res", "resolution", "accuracy", "precision", "direction",
-    "hemisphere", "minute", "minutes", "second", "seconds", "sec", "dir", "type", "method", "source", "note", "remarks", "text",
+    "hemisphere", "minute", "minutes", "second", "seconds", "sec", "dir", "type", "method", "source", "note",
+    "remarks", "text",
 }  # fmt: skip
 # Words that are written in one with the longitude or latitude.
 _PREFIXES = (

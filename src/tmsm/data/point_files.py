@@ -110,7 +110,7 @@ def _from_geojson(path: Path, request: Request) -> PointFile:
 def _points_of_geojson(path: Path, loaded: Any, request: Request) -> PointFile:
     groups = request.groups
     features = loaded.get("features", [loaded])
-    found = Gathered(request, path.name, request.frame)
+    found = Gathered(request, path.name, request.frame, "feature")
     asked = _asked_properties(features, request.where, path.name)
     for number, feature in enumerate(features):
         geometry = feature.get("geometry", feature)
@@ -136,7 +136,7 @@ def _points_of_geojson(path: Path, loaded: Any, request: Request) -> PointFile:
         places = [geometry["coordinates"]] if kind == "Point" else geometry["coordinates"]
         for place in places:
             if request.bad == "raise" or _is_pair(place):
-                found.add(f"feature {number}", _number(place[0]), _number(place[1]), label)
+                found.add(number, _number(place[0]), _number(place[1]), label)
             else:
                 found.complain(f"feature {number}: the coordinates {place!r} are no two numbers")
     return found.file(path, ("longitude", "latitude"))
@@ -202,14 +202,14 @@ def _from_parquet(path: Path, request: Request) -> PointFile:
         elif not places.frame.is_sky and request.bad == "raise":
             name = used[0] if quick[0] is None else used[1]
             raise InvalidInputError(f"{path.name}: the column {name!r} is not made of numbers.")
-    found = Gathered(replace(request, where=None), path.name, places.frame)
+    found = Gathered(replace(request, where=None), path.name, places.frame, "row")
     cells = [table.column(place).to_pylist() for place in (places.longitude, places.latitude)]
     for row in np.flatnonzero(kept).tolist():
         label = None if labels is None else str(labels[row])
         if places.wkt:
-            found.add_text(f"row {row}", cells[0][row], label)
+            found.add_text(row, cells[0][row], label)
         else:
-            found.add(f"row {row}", cells[0][row], cells[1][row], label)
+            found.add(row, cells[0][row], cells[1][row], label)
     return found.file(path, used)
 
 
@@ -240,8 +240,8 @@ def _from_geometry(path: Path, request: Request) -> PointFile:
         raise InvalidInputError(f"{path.name} holds {', '.join(sorted(kinds))}; points are wanted.")
     lon, lat = geometry.x.to_numpy(), geometry.y.to_numpy()
     labels = None if groups is None else frame[groups].astype(str).to_numpy()
-    found = Gathered(replace(request, where=None), path.name, request.frame)
+    found = Gathered(replace(request, where=None), path.name, request.frame, "row")
     found.n_without = int((~good).sum())
     for row in np.flatnonzero(good).tolist():
-        found.add(f"row {row}", float(lon[row]), float(lat[row]), None if labels is None else labels[row])
+        found.add(row, float(lon[row]), float(lat[row]), None if labels is None else labels[row])
     return found.file(path, ("longitude", "latitude"))

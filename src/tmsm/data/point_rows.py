@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -143,11 +143,12 @@ class Request:
 
 @dataclass
 class Gathered:
-    """Points as they are read, one row after the other."""
+    """Points as they are read, one row after the other; ``unit`` is what a row is called: line, row, feature."""
 
     request: Request
     name: str
     frame: Frame
+    unit: str
     lon: array[float] = field(default_factory=lambda: array("d"))
     lat: array[float] = field(default_factory=lambda: array("d"))
     labels: list[str] = field(default_factory=list)
@@ -177,8 +178,8 @@ class Gathered:
         self.n_bad += 1
         self.first_bad = self.first_bad or problem
 
-    def add(self, place: Callable[[], str] | str, a: Any, b: Any, label: str | None = None) -> None:
-        """Take a longitude and a latitude in degrees, texts or numbers; ``place`` says where in the file."""
+    def add(self, number: int, a: Any, b: Any, label: str | None = None) -> None:
+        """Take a longitude and a latitude in degrees, texts or numbers, of the row of this number."""
         if _is_missing(a) or _is_missing(b):
             self.n_without += 1
             return
@@ -189,14 +190,14 @@ class Gathered:
                     if not abs(value) <= limit:
                         raise BadCellError(f"the {self.frame.coordinates[what]} {value:g} is beyond ±{limit:g} degrees")
         except BadCellError as error:
-            self.complain(f"{place if isinstance(place, str) else place()}: {error}")
+            self.complain(f"{self.unit} {number}: {error}")
             return
         self.lon.append(x)
         self.lat.append(y)
         if label is not None:
             self.labels.append(label)
 
-    def add_text(self, place: Callable[[], str] | str, text: Any, label: str | None = None) -> None:
+    def add_text(self, number: int, text: Any, label: str | None = None) -> None:
         """Take a point as WKT."""
         if _is_missing(text):
             self.n_without += 1
@@ -204,11 +205,11 @@ class Gathered:
         found = _POINT.fullmatch(str(text))
         if found is None or (found["srid"] or "4326") != "4326":
             shown = str(text) if len(str(text)) <= 60 else f"{str(text)[:57]}..."
-            self.complain(f"{place if isinstance(place, str) else place()}: {shown!r} is no POINT (x y) in degrees")
+            self.complain(f"{self.unit} {number}: {shown!r} is no POINT (x y) in degrees")
         elif found["empty"]:
             self.n_without += 1
         else:
-            self.add(place, found["x"], found["y"], label)
+            self.add(number, found["x"], found["y"], label)
 
     def _angle(self, value: Any, axis: int) -> float:
         name = self.frame.coordinates[axis]

@@ -120,23 +120,23 @@ def _separated(start: _Start, file: TextIO, quoting: Any, size: int) -> Iterator
 def _gathered(
     path: Path, header: Sequence[str], rows: Iterable[_Row], places: Places, request: Request, delimiter: str | None
 ) -> PointFile:
-    found = Gathered(request, path.name, places.frame)
+    found = Gathered(request, path.name, places.frame, "line")
     i, j, k = places.longitude, places.latitude, places.groups
-    asked = list(places.asked.items())
+    asked, filtered = list(places.asked.items()), request.where is not None
     for number, row in rows:
         if len(row) != len(header):
             found.complain(f"line {number} has {len(row)} of {len(header)} columns")
             continue
-        if not found.matches({name: row[place].strip() for name, place in asked}):
+        if filtered and not found.matches({name: row[place].strip() for name, place in asked}):
             continue
         label = None if k is None else row[k].strip()
         if places.wkt:
-            found.add_text(f"line {number}", row[i].strip(), label)
+            found.add_text(number, row[i].strip(), label)
             continue
         a, b = row[i].strip(), row[j].strip()
         if delimiter != ",":  # decimal commas
             a, b = a.replace(",", "."), b.replace(",", ".")
-        found.add(f"line {number}", a, b, label)
+        found.add(number, a, b, label)
     return found.file(path, (header[i].strip(), header[j].strip()))
 
 
@@ -241,7 +241,8 @@ def _fixed_columns(
     for (_, row), (_, line) in zip(rows, found, strict=True):
         # A row that blanks tell apart must be the same by its places, and no number may lie beside its column.
         words = line.split()
-        if len(words) == len(header) and any(_is_number(words[k]) and words[k] != row[k] for k in both):
+        plausible = len(words) == len(header) and all(_is_number(words[k]) for k in both)
+        if plausible and any(words[k] != row[k] for k in both):
             return None
         for place in both:
             beside = row[max(place - 1, 0) : place + 2]

@@ -45,10 +45,10 @@ def parse_angle(text: str, hours: bool = False) -> float:
         return float(alone["number"]) * (15.0 if alone["unit"].lower() == "h" else 1.0)
     found = _SEXAGESIMAL.fullmatch(plain)
     if found is None:
-        raise ValueError(text)
+        raise ValueError(f"{text!r} is no angle.")
     minutes, seconds = float(found["minutes"]), float(found["seconds"] or 0.0)
     if minutes >= 60.0 or seconds > 60.0 or (found["seconds"] and "." in found["minutes"]):
-        raise ValueError(text)
+        raise ValueError(f"{text!r} is no angle.")
     size = (float(found["first"]) * 3600.0 + minutes * 60.0 + seconds) / 3600.0
     unit = found["unit"].lower()
     if unit == "h" or (hours and unit not in ("d", "°")):
