@@ -82,7 +82,7 @@ class Frame:
         return f"{_plain(abs(lat), digits)}°{('N' if lat > 0 else 'S') if abs(lat) > 1e-9 else ''}"
 
     def place(self, direction: FloatArray, error: float | None = None) -> str:
-        """A direction in words, to the digits that an error in radians leaves: 31.2° N, 80.1° W; RA 266.4°, Dec −29°."""
+        """A direction in words, to the digits that an error in radians leaves: 31.2° N, 80.1° W; RA 266°, Dec −9°."""
         digits = 1
         if error is not None and 0.0 < error < np.inf:
             digits = int(np.clip(1 - np.floor(np.log10(np.degrees(error))), 1, 5))
