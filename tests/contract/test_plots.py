@@ -204,7 +204,7 @@ PROJECTIONS = [
     "+proj=aeqd +lat_0=50 +lon_0=10", "+proj=stere +lat_0=40 +lon_0=170", "+proj=lcc +lat_1=30 +lat_2=50 +lon_0=-100",
     "merc", "+proj=cea +lon_0=-77", "sinu", "igh", "goode", "tmerc", "+proj=utm +zone=32", "lcc",
 ]  # fmt: skip
-EVERYWHERE = tmsm.Sphere(2).uniform(2000, 1)
+EVERYWHERE = point_at(np.linspace(-180.0, 180.0, 2000), np.degrees(np.arcsin(np.sin(np.arange(2000.0)))))
 
 
 @pytest.mark.parametrize("projection", PROJECTIONS)
