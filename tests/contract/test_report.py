@@ -137,6 +137,67 @@ def test_caps_and_models_without_a_mean():
         html_report({"flat": flat}, title="t")
 
 
+def traces_of(page):
+    return {trace["name"]: trace for trace in payload(page)["globe"]["traces"]}
+
+
+def test_the_frame_decides_on_land_units_and_the_side_of_east(both):
+    plain = html_report(both, title="t")
+    assert "land" not in traces_of(plain)
+    assert "The centre lies at <strong>lon −" in plain
+    earth, sky = (html_report(both, title="t", frame=name) for name in ("earth", "icrs"))
+    assert "land" in traces_of(earth)
+    assert "distance to the border (km)" in earth
+    assert "land" not in traces_of(sky)
+    assert "distance to the border (degrees)" in sky
+    # Plotly has no mirror: longitudes are drawn with the other sign, and told as they are.
+    centre = both["the fit"].params_.mean_direction
+    lon, lat = (float(angle) for angle in tmsm.xyz_to_lonlat(centre))
+    drawn = traces_of(sky)["the fit: centre"]
+    np.testing.assert_allclose([drawn["lon"][0], drawn["lat"][0]], [-lon, lat], atol=1e-3)
+    said = re.fullmatch(r"RA ([\d.]+)°, Dec ([\d.]+)°", drawn["customdata"][0])
+    np.testing.assert_allclose([float(said[1]), float(said[2])], [lon + 360.0, lat], atol=1e-2)
+    projection = payload(sky)["globe"]["layout"]["geo"]["projection"]["rotation"]
+    other = payload(earth)["globe"]["layout"]["geo"]["projection"]["rotation"]
+    assert projection["lon"] == pytest.approx(-other["lon"])
+    assert payload(sky)["globe"]["view"]["frame"] == "icrs"
+
+
+def test_marks_are_drawn_and_have_room(both):
+    truth, hidden = TRUTH["mean_direction"], tmsm.lonlat_to_xyz(np.array([-75.0, -20.0]), np.array([30.0, 33.0]))
+    page = html_report(both, title="t", frame="earth", marks={"truth": truth, "hidden </script>": hidden})
+    found = traces_of(page)
+    np.testing.assert_allclose([found["truth"]["lon"][0], found["truth"]["lat"][0]], [-78.0, 30.0], atol=1e-3)
+    assert found["truth"]["marker"]["symbol"] == "star"
+    assert len(found["hidden </script>"]["lon"]) == 2
+    near = payload(html_report(both, title="t"))["globe"]["view"]
+    wide = payload(html_report(both, title="t", marks={"far": tmsm.lonlat_to_xyz(-30.0, 0.0)}))["globe"]["view"]
+    assert wide["across"] > 1.2 * near["across"]
+    with pytest.raises(ValueError, match="The mark 'truth' is not on the sphere"):
+        html_report(both, title="t", marks={"truth": [2.0, 0.0, 0.0]})
+
+
+def test_the_globe_opens_on_the_whole_border_and_stays_small():
+    """A border beside the rows is in the picture; one far beyond them says that it goes on; land is cut to both."""
+    for region, kappa, name in (
+        (tmsm.LonLatBox(11.45, 48.05, 11.72, 48.23), 1.5e6, "border"),
+        (tmsm.Cap(tmsm.lonlat_to_xyz(11.5, 48.1), 0.5), 1.5e6, "border (zoom out to see it)"),
+    ):
+        where = {"mean_direction": tmsm.lonlat_to_xyz(11.55, 48.12), "concentration": kappa}
+        fit = tmsm.ScoreMatching(MODEL, region, "saturating").fit(MODEL.sample(300, region, random_state=0, **where))
+        data = payload(html_report({"city": fit}, title="t", frame="earth"))["globe"]
+        traces = {trace["name"]: trace for trace in data["traces"]}
+        assert name in traces
+        assert len(json.dumps(traces["land"])) < 300_000
+        turn = data["layout"]["geo"]["projection"]["rotation"]
+        front = tmsm.lonlat_to_xyz(turn["lon"], turn["lat"])
+        lon, lat = (np.array([v for v in traces[name][k] if v is not None]) for k in ("lon", "lat"))
+        off = np.linalg.norm(tmsm.lonlat_to_xyz(lon, lat) - front, axis=1)
+        reach = np.hypot(data["view"]["across"], data["view"]["up"])
+        assert (off < reach).all() if name == "border" else (off > reach).all()
+        assert reach < 0.01
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Headless Chromium that tells what it logs and asks for."""
@@ -159,7 +220,10 @@ def browser():
 def page_file(tmp_path_factory, both):
     path = tmp_path_factory.mktemp("report") / "report.html"
     fits = {f"the fit {HOSTILE}": both["the fit"], "ignoring the border": both["ignoring the border"]}
-    path.write_text(html_report(fits, title=f"Storms {HOSTILE}", made_by={"command": HOSTILE}))
+    marks = {"truth": TRUTH["mean_direction"]}
+    path.write_text(
+        html_report(fits, title=f"Storms {HOSTILE}", made_by={"command": HOSTILE}, frame="earth", marks=marks)
+    )
     return path
 
 
@@ -199,3 +263,28 @@ def test_in_a_real_browser(browser, page_file, width):
     chain = ActionChains(browser).move_to_element_with_offset(globe, -60, -60)
     chain.click_and_hold().move_by_offset(50, 30).move_by_offset(20, 10).release().perform()
     assert becomes_true(browser, f"return {rotation}.some((angle, k) => Math.abs(angle - window.before[k]) > 1)")
+    # A scale bar and labels of the graticule stand over it, none upon another, and follow the zoom.
+    shown = "return [...document.querySelectorAll('#over text')].map((text) => text.textContent)"
+    assert becomes_true(browser, "return document.querySelectorAll('#over text').length > 4")
+    first = browser.execute_script(shown)
+    assert any(re.fullmatch(r"[\d,]+ km", text) for text in first)
+    assert sum(bool(re.fullmatch(r"\d+°[NSWE]?", text)) for text in first) >= 4
+    assert browser.execute_script(_OVERLAPS) == 0
+    browser.execute_script("Plotly.relayout('globe', {'geo.projection.scale': 200})")
+    assert becomes_true(browser, f"{shown}.some((text) => ['2 km', '5 km', '10 km', '20 km'].includes(text))")
+    # The legend is a list that fits and hides what is clicked.
+    assert browser.execute_script("return document.getElementById('legend').scrollWidth <= window.innerWidth")
+    browser.execute_script(
+        "[...document.querySelectorAll('#legend button')].find((b) => b.textContent === 'points').click()"
+    )
+    assert becomes_true(browser, "return document.querySelectorAll('#globe .scattergeo path.point').length < 10")
+
+
+_OVERLAPS = """
+const boxes = [...document.querySelectorAll('#over text')].map((text) => text.getBoundingClientRect());
+let count = 0;
+boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b) => {
+  if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3) count += 1;
+}));
+return count;
+"""

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from tmsm.foundation.errors import InvalidInputError
-from tmsm.foundation.validation import parse_number
+from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds import Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.manifolds.frames import EARTH, FRAMES, PLAIN, Frame
 from tmsm.regions import Cap, Everywhere, HealpixMask, LonLatBox, Region, SphericalPolygon
 from tmsm.regions.healpix_files import kind_of_file
 
-__all__ = ["Operand", "border_files", "check_agreement", "parse_border", "read_region"]
+__all__ = ["Operand", "border_files", "check_agreement", "frame_of", "parse_border", "read_region"]
 
 _SHAPES = {"cap": ("longitude", "latitude", "radius"), "box": ("west", "south", "east", "north")}
 
@@ -144,6 +144,13 @@ def _exists(text: str) -> bool:
         return bool(text) and Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a NUL in it
         return False
+
+
+def frame_of(sky: str | None) -> Frame:
+    """The frame of the points: the Earth, unless --sky says which one of the sky."""
+    if sky is None:
+        return EARTH
+    return FRAMES[check_option(sky, [name for name, frame in FRAMES.items() if frame.is_sky], "--sky")]
 
 
 def read_region(text: str, where: str | None = None, frame: Frame = EARTH) -> Region:

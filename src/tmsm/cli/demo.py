@@ -54,8 +54,8 @@ def demo(
     seen = clusters.declination > _LIMIT
     emit(
         f"{_QUESTION}\n"
-        f"{seen.sum()} of {len(clusters)} globular clusters stand north of declination −{-_LIMIT}°; the others are kept "
-        "back.\n"
+        f"{seen.sum()} of {len(clusters)} globular clusters stand north of declination −{-_LIMIT}°; the others are "
+        "kept back.\n"
         f"The truth: Sagittarius A*, at {ICRS.place(truth)}, outside of what was seen.\n"
     )
     fits = _fits(clusters.X[seen], _LIMIT)

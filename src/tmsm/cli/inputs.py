@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tmsm.cli.borders import check_agreement, read_region
+from tmsm.cli.borders import check_agreement, frame_of, read_region
 from tmsm.data.exposure_map import ExposureMap
 from tmsm.data.named_tables import FramedPoints
 from tmsm.data.point_files import PointFile, read_points
@@ -29,7 +29,6 @@ __all__ = [
     "METHODS",
     "MODELS",
     "Observed",
-    "frame_of",
     "make_estimator",
     "make_model",
     "read_exposure",
@@ -147,13 +146,6 @@ class Observed:
                 f"{len(self.table) - n:,} of {len(self.table):,} points lie outside the border and were left out."
             )
         return notes
-
-
-def frame_of(sky: str | None) -> Frame:
-    """The frame of the points: the Earth, unless --sky says which one of the sky."""
-    if sky is None:
-        return EARTH
-    return FRAMES[check_option(sky, [name for name, frame in FRAMES.items() if frame.is_sky], "--sky")]
 
 
 def read_exposure(path: Path | None, frame: Frame) -> ExposureMap | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from tmsm.cli.options import Where, real, whole
+from tmsm.cli.options import Sky, Where, real, whole
 from tmsm.foundation.arrays import FloatArray
 from tmsm.regions import Region
 
@@ -20,32 +20,31 @@ def region(
         str, typer.Argument(metavar="BORDER", help="A file with polygons, one of the short forms, or several.")
     ],
     where: Where = None,
+    sky: Sky = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Check a border and describe it: parts, vertices, area."""
-    from tmsm.cli.borders import border_files, read_region
+    from tmsm.cli.borders import border_files, frame_of, read_region
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import show_facts
     from tmsm.cli.streams import say
-    from tmsm.manifolds.coordinates import xyz_to_lonlat
-    from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
     from tmsm.regions import SphericalPolygon
 
     check_outputs(border_files(border), {"--plot": plot})
-    found = read_region(border, where)
+    frame = frame_of(sky)
+    found = read_region(border, where, frame)
     rows = [("valid", "yes"), ("kind", type(found).__name__)]
     if isinstance(found, SphericalPolygon):
-        lon, lat = xyz_to_lonlat(np.vstack(found.rings))
+        lon, lat = frame.lonlat(np.vstack(found.rings))
+        unit = "square degrees" if frame.is_sky else "km²"
+        area = f"{found.area * frame.unit.scale**2:,.0f} {unit} ({100 * found.area / (4 * np.pi):.3g} % of the sphere)"
         rows += [
             ("rings", f"{len(found.rings):,}"),
             ("vertices", f"{len(lon):,}"),
-            (
-                "area",
-                f"{found.area * EARTH_RADIUS_KM**2:,.0f} km² ({100 * found.area / (4 * np.pi):.3g} % of the sphere)",
-            ),
-            ("length of the border", f"{found.perimeter * EARTH_RADIUS_KM:,.0f} km"),
-            ("longitude", _covering_arc(lon)),
-            ("latitude", f"{lat.min():.4g}° to {lat.max():.4g}°"),
+            ("area", area),
+            ("length of the border", f"{found.perimeter * frame.unit.scale:,.0f}{frame.unit.symbol}"),
+            (frame.coordinates[0], _covering_arc(lon)),
+            (frame.coordinates[1], f"{lat.min():.4g}° to {lat.max():.4g}°"),
         ]
     else:
         rows.append(("as given", repr(found)))
@@ -56,7 +55,7 @@ def region(
         from tmsm.display.plots.region_display import draw_region
         from tmsm.foundation.whole_files import write_whole
 
-        figure = draw_region(found)
+        figure = draw_region(found, frame)
         write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
         say(f"Picture: {plot}")
 
@@ -70,24 +69,27 @@ def simulate(
     ovalness: Annotated[float, typer.Option(parser=real, metavar="NUMBER", help="Kent: ovalness β.")] = 0.0,
     toward: Annotated[str | None, typer.Option(metavar="LON,LAT", help="Kent: where the major axis points.")] = None,
     where: Where = None,
+    sky: Sky = None,
     seed: Annotated[int, typer.Option(parser=whole(0), metavar="NUMBER", help="Seed of the random numbers.")] = 0,
     out: Annotated[
         Path, typer.Option(metavar="FILE.csv", help="File, or - for standard output.", readable=False)
     ] = Path("-"),
 ) -> None:
-    """Draw points of a model inside a border, as a CSV with lon and lat."""
-    from tmsm.cli.borders import border_files, read_region
+    """Draw points of a model inside a border, as a CSV with lon and lat, or with ra and dec, or l and b."""
+    from tmsm.cli.borders import border_files, frame_of, read_region
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.streams import say
     from tmsm.foundation.whole_files import is_standard_output, write_text
-    from tmsm.manifolds.coordinates import xyz_to_lonlat
 
     check_outputs(border_files(region), {"--out": out})
-    border = read_region(region, where)
+    frame = frame_of(sky)
+    border = read_region(region, where, frame)
     chosen, params = _truth(model, mean, concentration, ovalness, toward)
     X = chosen.sample(n, border if border.has_border else None, random_state=seed, **params)
-    lon, lat = xyz_to_lonlat(X)
-    text = "lon,lat\n" + "".join(f"{a:.6f},{b:.6f}\n" for a, b in zip(lon, lat, strict=True))
+    lon, lat = frame.lonlat(X)
+    text = f"{frame.short[0].lower()},{frame.short[1].lower()}\n" + "".join(
+        f"{a:.6f},{b:.6f}\n" for a, b in zip(lon, lat, strict=True)
+    )
     write_text(out, text)
     if not is_standard_output(out):
         say(f"{n:,} points: {out}")

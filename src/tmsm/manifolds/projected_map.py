@@ -28,13 +28,14 @@ _CONIC = ("aea", "eqdc", "lcc")
 class ProjectedMap(SphereView):
     """Any map projection that pyproj knows, of a sphere of radius one; east is to the left on the sky."""
 
-    def __init__(self, projection: str, X: FloatArray, frame: Frame = PLAIN) -> None:
+    def __init__(self, projection: str, X: FloatArray, frame: Frame = PLAIN, middle: FloatArray | None = None) -> None:
         try:
             import pyproj
         except ImportError:
             raise MissingDependencyError("Map projections need pyproj: pip install 'tmsm[geo]'.") from None
         self.frame = frame
-        middle, radius = enclosing_cap(X)
+        inner, radius = enclosing_cap(X)
+        middle = inner if middle is None else middle
         try:
             self._proj = pyproj.Proj(_definition(projection, middle, radius))
         except pyproj.exceptions.CRSError as error:

@@ -16,13 +16,14 @@ from tmsm.manifolds.projected_map import ProjectedMap
 from tmsm.manifolds.sphere_plane import GRATICULE, SphereView, enclosing_cap
 from tmsm.manifolds.views import View
 
-__all__ = ["Globe", "LonLatMap", "ProjectedMap", "sphere_view"]
+__all__ = ["HALF", "Globe", "LonLatMap", "ProjectedMap", "side_of", "sphere_view"]
 
 _NARROW = np.radians(32.0)  # what lies within this needs no globe
-_HALF = np.radians(80.0)  # what lies within this can be seen on one side of it
+HALF = np.radians(80.0)  # what lies within this can be seen on one side of it
 _NEAR_BY = np.radians(15.0)  # a globe of what lies within this is drawn from nearer by
 _NEAR_POLE = 78.0  # where meridians run together too much for a map in longitude and latitude
 _ROOM = 0.08
+_EVEN = 0.1  # the length of the mean of rows that lie on all sides
 _THINNEST = 0.3  # of the sides of a window, as a share of the longer one
 
 
@@ -33,6 +34,8 @@ def sphere_view(
     frame = PLAIN if frame is None else frame
     everything = np.vstack([X, centres, curves])
     middle, radius = enclosing_cap(everything)
+    if radius >= HALF:
+        middle = side_of(X, centres)
     if name is None:
         flat = radius < _NARROW
         far = float(np.abs(lonlat_of(everything)[1]).max())
@@ -42,17 +45,21 @@ def sphere_view(
     if name == "globe":
         if radius < _NEAR_BY:
             return Globe.near(middle, everything, frame)
-        return Globe(middle if radius < _HALF else _towards(X, centres), None, frame)
+        return Globe(middle, None, frame)
     if name == "map":
         return LonLatMap.around(everything, frame)
-    return ProjectedMap(name, everything, frame)
+    return ProjectedMap(name, everything, frame, middle)
 
 
-def _towards(X: FloatArray, centres: FloatArray) -> FloatArray:
-    """The side of the sphere with most of the rows, and the centres."""
+def side_of(X: FloatArray, centres: FloatArray) -> FloatArray:
+    """The side of the sphere with most of the rows (n, 3), and the centres (k, 3)."""
     middle = X.mean(axis=0) + centres.sum(axis=0) / max(len(centres), 1)
     length = float(np.linalg.norm(middle))
-    return middle / length if length > 1e-6 else np.asarray(X[0])
+    if length > _EVEN:
+        return np.asarray(middle / length)
+    # Rows on all sides: along the axis of the inertia of most of them.
+    axis = np.linalg.eigh(X.T @ X)[1][:, -1]
+    return np.asarray(axis if axis @ middle >= 0.0 else -axis)
 
 
 def _roomy(low: FloatArray, high: FloatArray, least: float) -> tuple[FloatArray, FloatArray]:

@@ -40,6 +40,8 @@ def _points(region: Region) -> FloatArray:
     curves = region.border_curves
     X = region.manifold.uniform(_DRAWS, 0)
     inside = X[region.signed_distance(np.asfortranarray(X))[0] > 0.0]
+    if len(inside) > 3 * _DRAWS // 4 and curves is not None:  # nearly everything: what is left out is to be seen
+        return np.vstack(curves)
     if len(inside) > _DRAWS // 4 or curves is None:
         return inside if len(inside) else X
     return np.vstack([inside, *curves])

@@ -12,7 +12,8 @@ __all__ = ["BORDER", "COLOURS", "LAND", "MARKERS", "POINTS", "axes_for", "legend
 POINTS, BORDER, LAND = "#009E73", "#000000", "#9A9A9A"
 COLOURS = ("#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _WIDTH = 6.2  # of a picture, in inches
-_LETTERS = 14.0  # of a legend, in an inch
+_LETTERS = 12.0  # of a legend, in an inch
+_LINE, _LINES = 0.19, 5.0  # height of one of its lines, and how many have room
 MARKERS = ("o", "X", "D", "^", "s", "P")
 
 
@@ -46,6 +47,8 @@ def legend_below(ax: Any) -> Any:
     texts = [fill(label, letters - 6, break_on_hyphens=False) for label in labels]
     longest = max((len(line) for text in texts for line in text.split("\n")), default=1) + 7
     columns = max(1, min(len(texts), letters // longest, 3))
+    lines = sum(text.count("\n") + 1 for text in texts) / columns
+    ax.figure.set_figheight(ax.figure.get_figheight() + _LINE * max(0.0, lines - _LINES))
     style = {"frameon": False, "fontsize": 9, "ncols": columns, "columnspacing": 1.2, "borderaxespad": 0.8}
     legend = ax.figure.legend(handles, texts, loc="outside lower center", **style)
     for handle in legend.legend_handles:

@@ -20,7 +20,7 @@ from tmsm.inference.fit import Fit
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.lonlat import lonlat_of
 from tmsm.manifolds.sphere_plane import enclosing_cap
-from tmsm.manifolds.sphere_views import Globe
+from tmsm.manifolds.sphere_views import HALF, Globe, side_of
 
 __all__ = ["MAX_POINTS", "globe_data"]
 
@@ -29,7 +29,6 @@ __all__ = ["MAX_POINTS", "globe_data"]
 MAX_POINTS = 2000
 _SYMBOLS = ("circle", "x", "diamond", "triangle-up", "square", "cross")
 _CLOSEST = 20_000.0  # a region of some hundred metres
-_HALF = np.radians(80.0)  # what lies within this can be seen on one side of the globe
 _WIDE = np.radians(45.0)  # what reaches farther is shown on the whole globe
 _ROOM = 1.12
 _DENSEST = 3000  # points of a curve that are drawn in any case
@@ -106,9 +105,8 @@ class _Window:
     def over(X: FloatArray, centres: Sequence[FloatArray], curves: Sequence[FloatArray], frame: Frame) -> _Window:
         everything = np.vstack([X, *(np.atleast_2d(c) for c in centres), *curves])
         middle, radius = enclosing_cap(everything)
-        if radius >= _HALF:
-            towards = X.mean(axis=0) + sum(centres, np.zeros(3)) / max(len(centres), 1)
-            return _Window(unit_or(towards, X[0]), radius, 1.0, 1.0)
+        if radius >= HALF:
+            return _Window(side_of(X, np.vstack([np.empty((0, 3)), *centres])), radius, 1.0, 1.0)
         if radius >= _WIDE:
             return _Window(middle, radius, 1.0, 1.0)
         flat = Globe(middle, None, frame).forward(everything)
@@ -144,7 +142,9 @@ def globe_data(
     traces += [_rings(pen, mark, k) for k, mark in enumerate(mark for mark in marks if not mark.is_single)]
     traces.append(pen.markers(shown, "points", color=POINTS, size=4, opacity=0.55))
     if region.has_border:
-        traces.append(pen.lines(border or border_of(region, X), "border", BORDER, 1.4))
+        border = border or border_of(region, X)
+        seen = any((angles_to(window.middle, curve) < 2.0 * window.radius).any() for curve in border)
+        traces.append(pen.lines(border, "border" if seen else "border (zoom out to see it)", BORDER, 1.4))
     density = _density_lines(first) if first.undetermined is None else []
     if density:
         traces.append(pen.lines(density, "50 and 90 % of the fitted mass", COLOURS[4], 1.5, closed=False))
