@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Literal, TextIO
 
+from tmsm.cli.advice import for_command
 from tmsm.cli.streams import can_encode, emit, say
 from tmsm.display.record import FitRecord, versions
 from tmsm.foundation.whole_files import visible
@@ -23,7 +24,7 @@ def show_json(record: FitRecord, *, whole: bool = False) -> None:
 
     The ``whole`` document has the rows of the fit, if they are in the record.
     """
-    record = record if whole else record.shortened()
+    record = record if whole else record.shortened().reworded(for_command)
     text = record.to_json()
     emit(text if can_encode(text) else record.to_json(ensure_ascii=True), end="")
 
@@ -38,6 +39,7 @@ def show_data(content: object) -> None:
 
 def show_record(record: FitRecord, *, beside: bool = False) -> None:
     """The table of a fit and its facts; ``beside`` standard output, on standard error, where that has a result."""
+    record = record.reworded(for_command)
     if not is_terminal(sys.stderr if beside else sys.stdout):
         (say if beside else emit)(record.to_text())
         return

@@ -89,6 +89,11 @@ class FitRecord:
         content: dict[str, Any] | None = self.content.get("fit")
         return content
 
+    def reworded(self, reword: Callable[[str], str]) -> FitRecord:
+        """The same with every sentence of the facts changed by a function."""
+        facts = [[name, reword(text)] for name, text in self.content["facts"]]
+        return FitRecord(self.content | {"facts": facts})
+
     def shortened(self) -> FitRecord:
         """The same without the part that an estimator is made from."""
         return FitRecord({name: value for name, value in self.content.items() if name != "fit"})
