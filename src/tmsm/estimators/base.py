@@ -369,7 +369,8 @@ class Estimator(Fitted):
         path
             The file; one that is there is replaced.
         """
-        FitRecord.of(self, versions(), whole=True).save(as_path(path))
+        place = as_path(path)
+        FitRecord.of(self, versions(), whole=True).save(place)
 
     def to_frame(self, backend: str = "pandas", *, level: float = 0.95) -> Any:
         """The estimates as a data frame, one row a number.
