@@ -372,6 +372,11 @@ ODD = {
     "giant dimension": (
         ("fit", "region"), thing("Everywhere", manifold=thing("Sphere", dim=10**12)), "same manifold|lives on"
     ),
+    "endless mask": (
+        ("fit", "region"),
+        thing("HealpixMask", nside=2, pixels=array([0], [1], "int64"), nest=True, tolerance=1e-300),
+        "region cannot be made: tolerance must be finite and at least 1e-12",
+    ),
     "deep objects": (("fit", "region"), nested(7), "rows has|is damaged"),
     "deep lists": (("fit", "region"), deep(60), "region has more than 50 levels"),
     "stray members": (("fit", "region"), {"__reduce__": "x"}, "region is nothing that tmsm writes"),
