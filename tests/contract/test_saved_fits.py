@@ -50,15 +50,20 @@ def check_same(fit, again, folder):
 
 # Value objects.
 
-OBJECTS = [case.region for case in (*REGIONS, *EVERYWHERE) if case.name != "equator points"]
-OBJECTS += [model for model, _ in (*MODELS, *_FAMILIES)]
-OBJECTS += [one for case, recipe in PAIRS[::7] for one in (recipe, resolved(case, recipe))]
-OBJECTS += [tmsm.LonLatBox(-100, 25, -75, 48, rounded=(0.5, 0.25)), tmsm.Box([0.0, 0.0], [1.0, 1.0], rounded=0.1)]
-OBJECTS += [weights.Combined(3, weights.Saturating(0.5), 0.25), weights.Combined(), weights.Auto(combine=False)]
+
+def objects():
+    """Regions, models and weights of every kind; those of the last are resolved, too."""
+    yield from (case.region for case in (*REGIONS, *EVERYWHERE) if case.name != "equator points")
+    yield from (model for model, _ in (*MODELS, *_FAMILIES))
+    for case, recipe in PAIRS[::7]:
+        yield from (recipe, resolved(case, recipe))
+    yield tmsm.LonLatBox(-100, 25, -75, 48, rounded=(0.5, 0.25))
+    yield tmsm.Box([0.0, 0.0], [1.0, 1.0], rounded=0.1)
+    yield from (weights.Combined(3, weights.Saturating(0.5), 0.25), weights.Combined(), weights.Auto(combine=False))
 
 
 def test_value_objects_are_rebuilt_exactly():
-    for one in OBJECTS:
+    for one in objects():
         text = json.dumps(encode(one, "thing"), allow_nan=False)
         again = decode(json.loads(text), "thing")
         assert again == one
@@ -289,6 +294,8 @@ def test_what_cannot_be_saved(tmp_path):
         tmsm.ScoreMatching(VMF, HEMISPHERE).save(tmp_path / "fit.json")
     with pytest.raises(InvalidInputError, match="is a folder"):
         tmsm.NaiveMLE(VMF).fit(rows()).save(tmp_path)
+    with pytest.raises(InvalidTypeError, match="path must be the name of a file; got int"):
+        fit.save(3)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -364,6 +371,11 @@ ODD = {
     "text for a number": (("fit", "region"), thing("Cap", **{**CAP, "radius": "x"}), "region cannot be made"),
     "giant dimension": (
         ("fit", "region"), thing("Everywhere", manifold=thing("Sphere", dim=10**12)), "same manifold|lives on"
+    ),
+    "endless mask": (
+        ("fit", "region"),
+        thing("HealpixMask", nside=2, pixels=array([0], [1], "int64"), nest=True, tolerance=1e-300),
+        "region cannot be made: tolerance must be finite and at least 1e-12",
     ),
     "deep objects": (("fit", "region"), nested(7), "rows has|is damaged"),
     "deep lists": (("fit", "region"), deep(60), "region has more than 50 levels"),

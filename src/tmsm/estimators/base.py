@@ -9,7 +9,6 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from html import escape
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +25,7 @@ from tmsm.display.tables import estimates_frame
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.foundation.validation import check_count, check_option, check_random_state, check_vector
-from tmsm.foundation.whole_files import write_text
+from tmsm.foundation.whole_files import as_path, write_text
 from tmsm.inference.bootstrap import Bootstrap, Refit, resampled
 from tmsm.inference.confidence_regions import ConfidenceRegion
 from tmsm.inference.delta import direction_ellipse
@@ -370,7 +369,8 @@ class Estimator(Fitted):
         path
             The file; one that is there is replaced.
         """
-        FitRecord.of(self, versions(), whole=True).save(Path(path))
+        place = as_path(path)
+        FitRecord.of(self, versions(), whole=True).save(place)
 
     def to_frame(self, backend: str = "pandas", *, level: float = 0.95) -> Any:
         """The estimates as a data frame, one row a number.
@@ -449,13 +449,13 @@ class Estimator(Fitted):
             A fit, or several by name, of the same points to be shown beside this one.  By default the naive likelihood
             of the kept rows, which shows what the border does to it; {} for none.
         """
-        fit = self.result_
+        fit, place = self.result_, as_path(path)
         if beside is None:
             beside = self.beside()
         others = {type(beside).__name__: beside} if isinstance(beside, Fitted) else dict(beside)
         fits = {"the fit": self, **others}
         page = html_report(fits, title=title or fit.title, made_by=versions(), marks=marks, frame=frame)
-        write_text(Path(path), page)
+        write_text(place, page)
 
     def beside(self) -> Mapping[str, Fitted]:
         """What a report shows beside the fit, by name."""

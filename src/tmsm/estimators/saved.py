@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from tmsm.display.record import FitRecord
 from tmsm.estimators.base import Estimator
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.encoding import UnknownClassError, imported_class
-from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, TmsmError
+from tmsm.foundation.errors import InvalidInputError, TmsmError
+from tmsm.foundation.whole_files import as_path
 from tmsm.inference.fit import Fit
 from tmsm.inference.stored import NeedsExposureError, configuration_of, restored_fit
 from tmsm.matching.exposure import LogExposure
@@ -59,10 +59,7 @@ def load(path: str | os.PathLike[str], log_exposure: LogExposure | None = None) 
     >>> again.summary() == fit.summary()
     True
     """
-    try:
-        place = Path(path)
-    except TypeError:
-        raise InvalidTypeError(f"path must be the name of a file; got {type(path).__name__}.") from None
+    place = as_path(path)
     record = FitRecord.load(place)
     content, name = record.fit, place.name
     if content is None:

@@ -12,13 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 
-__all__ = ["is_standard_output", "place_of", "send", "visible", "write_text", "write_whole"]
+__all__ = ["as_path", "is_standard_output", "place_of", "send", "visible", "write_text", "write_whole"]
 
 # Controls (but not tabs and ends of lines), and marks that turn the direction of writing.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+def as_path(path: str | os.PathLike[str]) -> Path:
+    """The name of a file that a user gave."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise InvalidTypeError(f"path must be the name of a file; got {type(path).__name__}.") from None
 
 
 def is_standard_output(path: Path) -> bool:

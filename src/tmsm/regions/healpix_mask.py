@@ -96,7 +96,7 @@ class HealpixMask(Region):
         object.__setattr__(self, "nside", nside)
         object.__setattr__(self, "pixels", chosen)
         object.__setattr__(self, "nest", check_flag(nest, "nest"))
-        object.__setattr__(self, "tolerance", check_number(tolerance, "tolerance", above=0.0))
+        object.__setattr__(self, "tolerance", check_number(tolerance, "tolerance", at_least=1e-12))
         object.__setattr__(self, "frame", None if frame is None else frame_named(frame).name)
 
     @classmethod

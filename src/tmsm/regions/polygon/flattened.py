@@ -20,12 +20,13 @@ _LENGTH, _TURN = 1.0, 2.0
 _MAX_HALVINGS = 24
 # Nearer to a pole than this a point has no longitude.
 _AT_POLE = 1e-12
-# Vertices within so many degrees (1 m on the Earth) of the line between others are left out.
-_STRAIGHT = 1e-5
+# Vertices within so many degrees (1 m on the Earth) of the line between others are left out; of a ring that is smaller
+# than a hundredth of a degree, within such a share of it.
+_STRAIGHT, _STRAIGHT_SHARE = 1e-5, 1e-3
 # No edge of the result is longer than so many degrees.
 _LONGEST = 10.0
-# Slivers below so many square degrees come from rounding.
-_SLIVER = 1e-12
+# Slivers below such a share of the smallest ring come from rounding.
+_SLIVER = 1e-9
 
 
 def flat_polygons(rings: Sequence[FloatArray], contains: Callable[[FloatArray], BoolArray]) -> list[Any]:
@@ -55,8 +56,9 @@ def flat_polygons(rings: Sequence[FloatArray], contains: Callable[[FloatArray], 
     if not contains(point_at(np.array([inside.x]), np.array([inside.y])))[0]:
         found = shapely.difference(window, found)
     # Of points on a line, as along a parallel, a few are enough; programs that draw great circles want some.
-    found = shapely.segmentize(shapely.simplify(found, _STRAIGHT), _LONGEST)
-    turned = [orient(one, 1.0) for one in _polygons(found) if one.area > _SLIVER]
+    smallest = float(np.degrees(min(np.ptp(ring, axis=0).max() for ring in rings)))
+    found = shapely.segmentize(shapely.simplify(found, min(_STRAIGHT, _STRAIGHT_SHARE * smallest)), _LONGEST)
+    turned = [orient(one, 1.0) for one in _polygons(found) if one.area > _SLIVER * smallest**2]
     return [[np.asarray(ring.coords).tolist() for ring in (one.exterior, *one.interiors)] for one in turned]
 
 
