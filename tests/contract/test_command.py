@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -219,9 +220,27 @@ def test_a_border_across_the_antimeridian_is_described_the_short_way(tmp_path):
 
 def test_compare(folder):
     done = good("compare", "points.csv", "--region", "border.geojson", "--models", "vmf,kent", cwd=folder)
-    assert "600 points, best model first" in done.stdout
-    assert "VonMisesFisher" in done.stdout
-    assert "Kent" in done.stdout
+    assert "600 points, best first" in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines()[3:]] == ["vmf", "kent"]
+
+
+def test_compare_methods_with_what_is_known_and_groups_as_json(folder):
+    arguments = ["compare", "points.csv", "--region", "border.geojson", "--models", "vmf,fisher-bingham"]
+    more = ["--methods", "score,mle,naive", "--known", "concentration=60", "--groups", "storm", "--json"]
+    found = json.loads(good(*arguments, *more, cwd=folder).stdout)
+    assert found["n_samples"] == 600
+    rows = {(row["model"], row["method"]): row for row in found["fits"]}
+    assert set(rows) == {(model, method) for model in ("vmf", "fisher-bingham") for method in ("score", "mle", "naive")}
+    assert [row["criterion"] for row in found["fits"]] == sorted(row["criterion"] for row in found["fits"])
+    # What is known is not counted, where a model can know it.
+    assert {name: row["parameters"] for name, row in rows.items()} == {
+        ("vmf", "score"): 2, ("vmf", "mle"): 2, ("vmf", "naive"): 2,
+        ("fisher-bingham", "score"): 8, ("fisher-bingham", "mle"): 8, ("fisher-bingham", "naive"): 8,
+    }  # fmt: skip
+    assert rows["vmf", "naive"]["above_the_best"] > 0.0
+    assert rows["vmf", "naive"]["p_value"] is None
+    table = good(*arguments, "--methods", "score,naive", "--known", "concentration=60", cwd=folder).stdout
+    assert "naive" in table
 
 
 @pytest.mark.slow
@@ -306,6 +325,28 @@ BAD = {
     ),
     "radius": (["fit", "good.csv", "--region", "cap:0,0,-5"], "must be between 0 and 180 degrees; got -5"),
     "models": (["compare", "good.csv", "--region", "usa", "--models", "foo"], "--models='foo' is not an option"),
+    "methods": (["compare", "good.csv", "--region", "usa", "--methods", "foo"], "--methods='foo' is not an option"),
+    "known of none": (
+        ["compare", "good.csv", "--region", "usa", "--models", "vmf,bingham", "--known", "ovalness=2"],
+        "--known ovalness is for none of the models vmf, bingham.",
+    ),
+    "mark": (
+        ["fit", "good.csv", "--region", "usa", "--mark", "Vienna"],
+        "--mark 'Vienna' must be NAME=LON,LAT in degrees, such as Vienna=16.37,48.21.",
+    ),
+    "mark off the sphere": (
+        ["fit", "good.csv", "--region", "usa", "--mark", "Vienna=16.4,148.2"],
+        "--mark 'Vienna=16.4,148.2' is not on the sphere: lat must be within ±90 degrees",
+    ),
+    "sky": (["fit", "good.csv", "--region", "everywhere", "--sky", "mars"], "--sky='mars' is not an option"),
+    "border of the Earth": (
+        ["fit", "good.csv", "--region", "usa", "--sky", "icrs"],
+        "good.csv has no columns that look like right ascension and declination",
+    ),
+    "naive exposure": (
+        ["fit", "good.csv", "--region", "usa", "--method", "naive", "--exposure", "none.fits"],
+        "none.fits",
+    ),
     "simulate oval": (
         ["simulate", "5", "--region", "usa", "--mean=-90,38", "--concentration", "6", "--ovalness", "3"],
         "--ovalness and --toward are for --model kent",
@@ -445,12 +486,60 @@ def test_an_interrupted_fit_says_so(folder, tmp_path):
 @pytest.mark.slow
 def test_demo(tmp_path):
     done = good("demo", cwd=tmp_path)
-    assert "1,264 of 20,428" in done.stdout
-    assert "33.6° N, 86.7° W" in done.stdout
-    assert "16.0° N, 79.4° W" in done.stdout
-    assert "21.6° N, 59.5° W" in done.stdout
+    lines = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines() if line}
+    assert "48 of 150 globular clusters stand north of declination −20°" in done.stdout
+    assert "RA 266.1°, Dec −30.0°" in done.stdout
+    # The default weight, g = distance, the exact likelihood, and the fit that ignores the border.
+    assert lines["mean"][1:] == ["12.7°", "27.4°", "13.5°", "39.1°"]
+    assert lines["nearer than ignoring"][3:6] == ["18", "of", "18"]
+    limits = [line for line in lines if re.fullmatch("−?[0-9]+°", line)]
+    assert len(limits) == 18
+    assert lines["−20°"][1:] == ["48", "1.0°", "16.0°", "2.1°", "38.9°"]
     names = sorted(path.name for path in (tmp_path / "tmsm-demo").iterdir())
-    assert names == ["diagnostics.png", "globe.png", "map.png", "report.html"]
+    assert names == ["curve.png", "diagnostics.png", "report.html", "sky.png"]
+    page = (tmp_path / "tmsm-demo" / "report.html").read_text()
+    assert "Sagittarius A*: 1.05° from the centre, inside its 95 % confidence region." in page
+    assert "clusters that were not seen" in page
+    assert "Wherever the view ends" in page
+
+
+@pytest.mark.slow
+def test_points_on_the_sky_with_marks_a_picture_and_a_report(tmp_path):
+    clusters = tmsm.datasets.load_globular_clusters()
+    seen = clusters[clusters.declination > -20.0]
+    lines = [f"{a},{b}" for a, b in zip(seen.right_ascension, seen.declination, strict=True)]
+    (tmp_path / "clusters.csv").write_text("\n".join(["RAJ2000,DEJ2000", *lines]))
+    arguments = ["--region", "box:0,-20,360,90", "--sky", "icrs", "--mark", "Sgr A*=266.417,-29.008"]
+    done = good(
+        "fit",
+        "clusters.csv",
+        *arguments,
+        "--plot",
+        "sky.png",
+        "--report",
+        "sky.html",
+        "--save",
+        "sky.json",
+        cwd=tmp_path,
+    )
+    assert "RA, Dec" in done.stdout
+    assert "km" not in done.stdout
+    assert (tmp_path / "sky.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "sky.html").read_text()
+    assert "Sgr A*: 1." in page
+    assert "right ascension" in page or "RA 266" in page
+    again = good("show", "sky.json", "--report", "again.html", "--mark", "Sgr A*=266.417,-29.008", cwd=tmp_path)
+    assert again.stdout == done.stdout
+    traces = [
+        re.search(r'id="data">(.*?)</script>', text, flags=re.DOTALL)[1]
+        for text in (page, (tmp_path / "again.html").read_text())
+    ]
+    assert traces[0] == traces[1]
+    # In galactic coordinates the same points have the same estimate, and no border: 20° is no circle there.
+    other = good("fit", "clusters.csv", "--region", "everywhere", "--sky", "galactic", "--json", cwd=tmp_path)
+    same = good("fit", "clusters.csv", "--region", "everywhere", "--sky", "icrs", "--json", cwd=tmp_path)
+    assert estimate(other) == pytest.approx(estimate(same), rel=1e-9)
+    assert "right ascension and declination, which were turned into galactic longitude" in other.stderr
 
 
 @pytest.mark.slow

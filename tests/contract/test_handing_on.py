@@ -328,7 +328,7 @@ def test_a_report_with_the_naive_fit_beside_it(fit, flat_fit, tmp_path):
     text = (tmp_path / "both.html").read_text(encoding="utf-8")
     assert "Another (" in text
     assert "Ignoring the border" not in text
-    assert naive._beside() == {}
+    assert naive.beside() == {}
     with pytest.raises(InvalidInputError, match="is a folder"):
         fit.report(tmp_path)
     with pytest.raises(InvalidInputError, match="it is for points on S²"):

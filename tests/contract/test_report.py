@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import tmsm
+from tmsm.display.plots.marks import Mark
 from tmsm.display.report import html_report
 from tmsm.display.report.globe import MAX_POINTS
 from tmsm.display.report.words import findings
+from tmsm.manifolds.frames import EARTH
 
 MODEL = tmsm.VonMisesFisher()
 BORDER = tmsm.datasets.load_border("usa", "110m")
@@ -76,12 +78,18 @@ def test_many_points_are_thinned_and_it_says_so():
 
 def test_findings_are_in_plain_words(X, both):
     def texts(fits):
-        return {finding.text: finding.kind for finding in findings({label: fit.result_ for label, fit in fits.items()})}
+        shown = {label: fit.result_.in_frame(EARTH) for label, fit in fits.items()}
+        return {finding.text: finding.kind for finding in findings(shown, [Mark("truth", truth[None, :])])}
+
+    truth = TRUTH["mean_direction"]
 
     found = texts(both)
     fit = both["the fit"]
     depth = -6371.0088 * float(BORDER.border_distance(fit.params_.mean_direction[None, :])[0][0])
-    outside = f"The centre lies {depth:,.0f} km outside the region that was observed"
+    outside = f"The centre lies {EARTH.length(depth / 6371.0088)} outside the region that was observed"
+    assert EARTH.length(depth / 6371.0088) == f"{depth:,.0f} km"
+    away = EARTH.length(float(tmsm.Sphere(2).geodesic_distance(fit.params_.mean_direction, truth)[0]))
+    assert f"truth: {away} from the centre, inside its 95 % confidence region." in found
     assert found[f"{outside}: it is extrapolated, and rests on the model."] == "warning"
     assert any(text.startswith("The points do not contradict the model") for text in found)
     assert any(text.startswith("Ignoring the border: the centre would lie") for text in found)

@@ -45,7 +45,8 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r"Longitude and latitude in degrees become unit vectors with lonlat_to_xyz(\(lon, lat\))?\.", ""),
     (r"Cut it out of the region, as in region & ~Cap\(center, radius\)\.",
      "Cut it out of the region: --region 'BORDER - cap:LON,LAT,DEGREES'."),
-    (r"Cut it out of the region; HealpixMask\.from_file makes a region of the pixels of a HEALPix map that are not zero\.",
+    (r"Cut it out of the region; HealpixMask\.from_file makes a region of the pixels of a HEALPix map that are not "
+     r"zero\.",
      "Cut it out of the region: --region 'BORDER & MAP.fits' keeps the pixels of a HEALPix map that are not zero."),
     (r" \(mocpy: moc\.degrade_to_order\)", ""),
     (r" Use lonlat_to_xyz for degrees\.", ""),
@@ -54,7 +55,6 @@ _WORDS: tuple[tuple[str, str], ...] = (
      "was made with a function as its exposure, which a file cannot hold: draw it in Python."),
     (r"plot_diagnostics draws any\.", ""),
     (r"does not agree with natural_params", "does not agree with what it is made from"),
-    (r"\boutside=", "--outside "),
     (r"\brefine='mle'", "--method refined"),
     (r"\blog_exposure\b", "the exposure"),
 )  # fmt: skip

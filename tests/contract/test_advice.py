@@ -1,0 +1,80 @@
+"""The command gives a command's advice: nothing that only a Python user can type."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import tmsm
+from tmsm.cli.advice import for_command
+
+SOURCE = Path(tmsm.__file__).parent
+# Calls, names with underscores, keyword arguments, classes.
+PYTHON = re.compile(
+    r"\w\([^)\s]|\w\(\)|\b[a-z]+_[a-z_]+\b|\b\w+_(?=[\s,.:;]|$)|\b\w+='|\b\w+=(True|False|None)"
+    r"|\b(NaiveMLE|ScoreMatching|TruncatedMLE|FisherBingham|Everywhere|LonLatBox|pandas|geopandas\.|numpy)\b"
+)
+# What the command never passes on, or never asks for: words of such messages, by the reason.
+OUT_OF_REACH = {
+    "streams are not read": "partial_fit",
+    "points have no weights of their own": "sample_weight",
+    "seeds are whole numbers": "random_state must be",
+    "tables in memory": r"[Tt]able (must|has|is|holds|of)|table_to_xyz|one direction a row is wanted|backend must",
+    "objects of a wrong type": r"got …|such as (VonMisesFisher|Cap|Sphere)|method on\(manifold\)|\(…\)\.on",
+    "notebooks": r"summary\(\) says more",
+    "angles in radians": "numpy.radians",
+    "methods that are called in the right order": "comes first",
+    "fits that are made by hand": r"compare\(\[one|contains\(\) works|use confidence_region|made with sample|weight_\)",
+    "parameters of a simulation": "major_axis|minor_axis|mean_direction",
+    "flat space": "isotropic|Euclidean|generalisation to any sphere",
+    "classes of one's own": "to_arguments",
+    "downloads": "read_storm_events",
+    "what a representation says": r"^(ExposureMap|Kent|BorderPoints|Box|HealpixMask|LonLatBox|SphericalPolygon)\(",
+    "a part of another sentence": r"^Kent\(\) or VonMisesFisher\(\)$",
+    "a pattern": r"wgs \?84",
+    "arrays of maps": "n_lat",
+    "programs of a terminal": "ogr2ogr",
+}
+
+
+def sentences():
+    """All texts in the library that have blanks in them, with … for what is filled in."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        if path.relative_to(SOURCE).parts[0] == "cli":
+            continue
+        tree, seen = ast.parse(path.read_text()), set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                seen.add(node.value)  # a docstring
+            if isinstance(node, ast.JoinedStr):
+                seen.update(node.values)
+                yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in seen:
+                yield node.value
+
+
+def test_no_advice_for_python_users_reaches_the_terminal():
+    told = {for_command(text) for text in sentences() if " " in text}
+    assert len(told) > 500
+    left = [text for text in told if PYTHON.search(text)]
+    known = {text for text in left if any(re.search(words, text) for words in OUT_OF_REACH.values())}
+    assert sorted(set(left) - known) == []
+    # Every reason is needed still.
+    unused = [reason for reason, words in OUT_OF_REACH.items() if not any(re.search(words, text) for text in left)]
+    assert unused == []
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Compare with the weight 'saturating'.", "Compare with --weight saturating."),
+        ("Check it, or drop such rows with outside='drop'.", "Check it, or leave such points out with --outside drop."),
+        ("For axial data use Bingham().", "For axial data use --model bingham."),
+        ("All pixels were observed: use Everywhere(Sphere(2)).", "All pixels were observed: use --region everywhere."),
+        ("A sentence without advice stays as it is.", "A sentence without advice stays as it is."),
+    ],
+)
+def test_advice_in_the_words_of_the_command(said, told):
+    assert for_command(said) == told
