@@ -363,7 +363,7 @@ BAD = {
     "method": (["fit", "good.csv", "--region", "usa", "--method", "best"], "--method='best' is not an option"),
     "weight": (
         ["fit", "good.csv", "--region", "usa", "--weight", "heavy"],
-        "weight='heavy' is not an option. Choose one of ['auto', 'geodesic'",
+        "--weight heavy is not an option. Choose one of ['auto', 'geodesic'",
     ),
     "weight of a likelihood": (
         ["fit", "good.csv", "--region", "usa", "--method", "mle", "--weight", "geodesic"],
