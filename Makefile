@@ -15,7 +15,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check]'
 	@touch $@
 
-demo: $(READY)  ## Run the main job on embedded data: storms seen from inside a border, with a report
+demo: $(READY)  ## Run the main job on embedded data: the centre of the Milky Way, seen from the north
 	@MPLBACKEND=Agg $(BIN)/tmsm demo
 
 quick: $(READY)  ## Run the laws and the contract on a spread sample of their cases, in a minute
@@ -62,7 +62,7 @@ figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python docs/figures/kent.py
 	$(BIN)/python docs/figures/border.py
 	MPLBACKEND=Agg $(BIN)/tmsm demo --out build/demo
-	cp build/demo/map.png docs/figures/demo.png
+	cp build/demo/sky.png docs/figures/demo.png
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -22,7 +22,9 @@ def test_docstring_examples(name):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_code_on_pages_runs(page):
+def test_code_on_pages_runs(page, monkeypatch, tmp_path):
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.chdir(tmp_path)  # where pages may write their files
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
     assert blocks or page.startswith("docs/")
     namespace = {"__name__": page}

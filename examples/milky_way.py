@@ -1,0 +1,31 @@
+"""The Milky Way: only the globular clusters north of declination −20° were seen.
+
+Globular clusters surround the centre of the Galaxy, which lies beyond this view, at Sagittarius A*.  The ordinary fit
+puts the centre into the middle of what was seen, 39° away; score matching finds it 1° away, with an error of 11°.
+"""
+
+import sys
+
+import numpy as np
+
+import tmsm
+
+
+def main(picture: str | None = None) -> None:
+    clusters = tmsm.datasets.load_globular_clusters()
+    seen = clusters.declination > -20.0
+    view = tmsm.Cap([0.0, 0.0, 1.0], radius=np.radians(110.0))  # what can be seen from the north
+    truth = tmsm.lonlat_to_xyz(266.417, -29.008)  # Sagittarius A*
+    model = tmsm.VonMisesFisher()
+    fit = tmsm.ScoreMatching(model, view).fit(clusters.X[seen])
+    print(fit.summary())
+    print("Sagittarius A* is inside the 95 % confidence region:", fit.covers(truth))
+    if picture:
+        fits = {"score matching": fit, "ignoring the border": tmsm.NaiveMLE(model).fit(clusters.X[seen])}
+        marks = {"Sagittarius A*": truth, "clusters that were not seen": clusters.X[~seen]}
+        display = tmsm.FitDisplay.from_estimators(fits, frame="icrs", marks=marks, density=False)
+        display.figure_.savefig(picture, dpi=110)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
