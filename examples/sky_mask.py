@@ -25,7 +25,7 @@ def main(picture: str | None = None) -> None:
     print(fit.summary())
     if picture:
         fits = {"score matching": fit, "ignoring the mask": tmsm.NaiveMLE(model).fit(X)}
-        tmsm.FitDisplay.from_estimators(fits).figure_.savefig(picture, dpi=110)
+        tmsm.FitDisplay.from_estimators(fits, frame="galactic").figure_.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ def main(picture: str | None = None) -> None:
     print(fit.summary())
     if picture:
         fits = {"score matching": fit, "ignoring the border": naive}
-        tmsm.FitDisplay.from_estimators(fits, view="map", land=True).figure_.savefig(picture, dpi=110)
+        tmsm.FitDisplay.from_estimators(fits, view="map", frame="earth").figure_.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

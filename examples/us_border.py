@@ -27,10 +27,8 @@ def main(picture: str | None = None) -> None:
         print(f"{name:<20} {lon:7.2f} {lat:6.2f} ± {error:.2f}°, κ = {fit.params_.concentration:.1f}")
     print(fits["score matching"].summary())
     if picture:
-        display = tmsm.FitDisplay.from_estimators(fits, view="map", land=True, legend=False)
-        truth = display.view_.forward(TRUTH["mean_direction"][None, :])[0]
-        display.ax_.plot(*truth, "k+", ms=18, mew=2, label="truth")
-        display.figure_.legend(loc="outside right upper", frameon=False)
+        marks = {"truth": TRUTH["mean_direction"]}
+        display = tmsm.FitDisplay.from_estimators(fits, view="map", frame="earth", marks=marks)
         display.figure_.savefig(picture, dpi=110)
 
 

@@ -159,7 +159,7 @@ class FitDisplay:
         size = 14.0 if len(shown) < 1000 else 5.0 if len(shown) < 10_000 else 1.5
         note = f"{len(shown):,} of {len(X):,}" if len(shown) < len(X) else f"{len(X):,}"
         hidden = np.mean(~np.isfinite(self.view_.forward(X)).all(axis=1))
-        note += f", {100 * hidden:.0f} % of them hidden" if hidden >= 0.005 else ""
+        note += f", {100 * hidden:.0f} % of them not in the picture" if hidden >= 0.005 else ""
         style = {"color": POINTS, "alpha": 0.45, "linewidths": 0, "rasterized": True, "zorder": 1}
         self.view_.scatter(self.ax_, shown, s=size, label=f"rows ({note})", **style)
 
