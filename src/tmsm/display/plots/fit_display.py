@@ -191,10 +191,13 @@ class FitDisplay:
         for k, mark in enumerate(singles):
             face = MARK_COLOURS[k % len(MARK_COLOURS)]
             style = {"marker": "*", "ms": 16, "mfc": face, "mec": "black", "mew": 0.8, "ls": "none", "zorder": 4.5}
+            outline = {**style, "mfc": "none", "zorder": 6}  # on top: an estimate may be right there
             flat = self.view_.forward(mark.X)
             seen = np.isfinite(flat).all()
             label = mark.label if seen else f"{mark.label} (on the other side)"
-            self.ax_.plot(*(flat.T if seen else np.empty((2, 0))), label=label, **style)
+            place = flat.T if seen else np.empty((2, 0))
+            self.ax_.plot(*place, label=label, **style)
+            self.ax_.plot(*place, **outline)
         for k, mark in enumerate(mark for mark in marks if not mark.is_single):
             shown = mark.X[:: -(-len(mark.X) // _MAX_POINTS)]
             size = 9.0 if len(shown) < 1000 else 4.0
