@@ -280,13 +280,18 @@ def test_geojson_of_an_axis():
 
 
 def test_a_notebook_shows_the_estimates_and_a_map(fit):
+    before = open_figures()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         text = fit._repr_html_()
     assert len(text) < 100_000
     assert "<td>mean direction</td>" in text
     assert text.count("data:image/png;base64,iVBOR") == 1
-    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    assert open_figures() == before
+
+
+def open_figures():
+    return sys.modules["matplotlib.pyplot"].get_fignums() if "matplotlib.pyplot" in sys.modules else []
 
 
 def test_a_notebook_never_fails(fit, flat_fit, undetermined, monkeypatch):

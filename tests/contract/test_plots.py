@@ -315,7 +315,7 @@ def test_the_frame_decides_on_units_and_land(fit):
     assert not land_and_texts(frame="galactic")[0]
     with pytest.raises(ValueError, match="frame='mars' is not an option"):
         fit.plot(frame="mars")
-    titles = [panel.title for panel in histograms(fit.result_, frame=EARTH)]
+    titles = [panel.title for panel in histograms(fit.result_.in_frame(EARTH))]
     assert titles == ["distance to the border (km)", "distance to the centre (km)"]
 
 

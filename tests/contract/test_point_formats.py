@@ -390,7 +390,7 @@ def test_the_command_filters(command, tmp_path):
     code, out, errors = command("fit", "points.csv", "--region", "world.json", *near, "--json")
     assert (code, json.loads(out)["n_samples"]) == (0, 80), errors
     code, out, errors = command("compare", "points.csv", "--region", "world.json", *near, "--models", "vmf")
-    assert (code, "80 points, best model first" in out) == (0, True), errors
+    assert (code, "80 points, best first" in out) == (0, True), errors
     code, out, _ = command("region", "world.json", "--where", "NAME = 'far'")
     assert (code, "50° to 70°" in out) == (0, True)
     code, out, _ = command("region", "world.json - cap:0,0,5 - world.json[NAME = 'far']")

@@ -325,6 +325,9 @@ def refused(document, folder, message, *keys, value):
     assert "\n" not in str(error.value)
 
 
+REGION = ("fit", "configuration", "region")
+
+
 def thing(name, module="tmsm.regions.cap", **arguments):
     return {"class": name, "module": module, "arguments": arguments}
 
@@ -357,30 +360,45 @@ ODD = {
     "estimator that is none": (("fit", "estimator"), "Cap", "was made with the estimator Cap, which is not known"),
     "abstract estimator": (("fit", "estimator"), "Estimator", "the estimator Estimator, which is not known"),
     "estimator of another kind": (("fit", "estimator"), "NaiveMLE", "is damaged: its numbers make no fit"),
-    "function of a module": (("fit", "region"), thing("system", "os"), "was made with the region system, which is not"),
-    "path of a function": (("fit", "region"), thing("os.system", "os"), "the region 'os.system', which is not known"),
-    "built-in class": (("fit", "region"), thing("object", "builtins"), "the region object, which is not known here"),
-    "class that is no value": (("fit", "region"), thing("Rows", "tmsm.data.rows"), "the region Rows, which is"),
-    "abstract class": (("fit", "region"), thing("Region", "tmsm.regions.region"), "the region Region, which is not"),
-    "no name": (("fit", "region"), thing(None, None), "the region None, which is not known"),
-    "other kind": (("fit", "region"), thing("VonMisesFisher", "x"), "it has no model, or no region"),
-    "unknown argument": (("fit", "region"), thing("Cap", **CAP, colour="red"), "region cannot be made: .*colour"),
-    "argument missing": (("fit", "region"), thing("Cap", radius=0.5), "region cannot be made: .*center"),
-    "bad argument": (("fit", "region"), thing("Cap", **{**CAP, "radius": -1.0}), "radius must be between 0"),
-    "giant argument": (("fit", "region"), thing("Cap", **{**CAP, "radius": 10**400}), "is damaged"),
-    "text for a number": (("fit", "region"), thing("Cap", **{**CAP, "radius": "x"}), "region cannot be made"),
+    "function of a module": (REGION, thing("system", "os"), "was made with the region system, which is not"),
+    "path of a function": (REGION, thing("os.system", "os"), "the region 'os.system', which is not known"),
+    "built-in class": (REGION, thing("object", "builtins"), "the region object, which is not known here"),
+    "class that is no value": (REGION, thing("Rows", "tmsm.data.rows"), "the region Rows, which is"),
+    "abstract class": (REGION, thing("Region", "tmsm.regions.region"), "the region Region, which is not"),
+    "no name": (REGION, thing(None, None), "the region None, which is not known"),
+    "other kind": (REGION, thing("VonMisesFisher", "x"), "it has no model, or no region"),
+    "unknown argument": (REGION, thing("Cap", **CAP, colour="red"), "region cannot be made: .*colour"),
+    "address of a coordinate system": (
+        ("fit", "configuration", "log_exposure"),
+        thing(
+            "ExposureMap",
+            grid=thing(
+                "ImageGrid",
+                n_rows=1,
+                n_columns=1,
+                projection=thing("CrsProjection", crs="http://127.0.0.1:9/x", affine=[1.0, 0.0, 0.0, 0.0, 1.0, 0.0]),
+            ),
+            values=array([1.0], [1]),
+            frame=None,
+        ),
+        r"crs must be well-known text \(WKT\); got 'http",
+    ),
+    "argument missing": (REGION, thing("Cap", radius=0.5), "region cannot be made: .*center"),
+    "bad argument": (REGION, thing("Cap", **{**CAP, "radius": -1.0}), "radius must be between 0"),
+    "giant argument": (REGION, thing("Cap", **{**CAP, "radius": 10**400}), "is damaged"),
+    "text for a number": (REGION, thing("Cap", **{**CAP, "radius": "x"}), "region cannot be made"),
     "giant dimension": (
-        ("fit", "region"), thing("Everywhere", manifold=thing("Sphere", dim=10**12)), "same manifold|lives on"
+        REGION, thing("Everywhere", manifold=thing("Sphere", dim=10**12)), "same manifold|lives on"
     ),
     "endless mask": (
-        ("fit", "region"),
+        REGION,
         thing("HealpixMask", nside=2, pixels=array([0], [1], "int64"), nest=True, tolerance=1e-300),
         "region cannot be made: tolerance must be finite and at least 1e-12",
     ),
-    "deep objects": (("fit", "region"), nested(7), "rows has|is damaged"),
-    "deep lists": (("fit", "region"), deep(60), "region has more than 50 levels"),
-    "stray members": (("fit", "region"), {"__reduce__": "x"}, "region is nothing that tmsm writes"),
-    "other region": (("fit", "region"), thing("Cap", **CAP), "rows has .* outside the region"),
+    "deep objects": (REGION, nested(7), "rows has|is damaged"),
+    "deep lists": (REGION, deep(60), "region has more than 50 levels"),
+    "stray members": (REGION, {"__reduce__": "x"}, "region is nothing that tmsm writes"),
+    "other region": (REGION, thing("Cap", **CAP), "rows has .* outside the region"),
     "configuration": (("fit", "configuration"), [], "configuration is not what tmsm writes"),
     "stray setting": (("fit", "configuration", "colour"), 1, "is damaged: its numbers make no fit"),
     "setting": (("fit", "configuration", "weight"), "heavy", "cannot be fitted: weight='heavy' is not"),

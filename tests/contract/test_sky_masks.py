@@ -8,7 +8,7 @@ import pytest
 
 import tmsm
 from tests.sky_files import healpix_file
-from tmsm.data.rows import Rows
+from tmsm.data.named_tables import FramedPoints
 from tmsm.manifolds.frames import EARTH, GALACTIC, ICRS
 from tmsm.regions import healpix_files
 
@@ -185,38 +185,36 @@ def test_a_missing_package_is_said(tmp_path, monkeypatch, module, name):
         tmsm.HealpixMask.from_file(tmp_path / name)
 
 
-def test_points_in_another_frame_than_the_mask_are_refused(monkeypatch):
+def test_points_in_another_frame_than_the_mask_are_refused():
     galactic = tmsm.HealpixMask(NSIDE, OBSERVED, frame="galactic")
     X = tmsm.VonMisesFisher().sample(200, galactic, random_state=0, mean_direction=[0, 0, 1.0], concentration=2.0)
     tmsm.ScoreMatching(tmsm.VonMisesFisher(), galactic).fit(X)  # bare rows agree with everything
-    monkeypatch.setattr(Rows, "frame", ICRS, raising=False)
     message = r"The region is in galactic coordinates and the points are in ICRS\."
     for region in (galactic, ~galactic, galactic & tmsm.Cap([0, 0, 1.0], 2.0)):
         assert region.frames == {"galactic"}
         inside = X[region.contains(X)] if region.contains(X).any() else -X[region.contains(-X)]
         for estimator in (tmsm.ScoreMatching, tmsm.TruncatedMLE):
             with pytest.raises(ValueError, match=message):
-                estimator(tmsm.VonMisesFisher(), region).fit(inside)
-    monkeypatch.setattr(Rows, "frame", GALACTIC, raising=False)
-    tmsm.ScoreMatching(tmsm.VonMisesFisher(), galactic).fit(X)
+                estimator(tmsm.VonMisesFisher(), region).fit(FramedPoints(inside, ICRS))
+    tmsm.ScoreMatching(tmsm.VonMisesFisher(), galactic).fit(FramedPoints(X, GALACTIC))
     with pytest.raises(ValueError, match="Regions must be in one frame to be combined; got galactic and icrs"):
         galactic & tmsm.HealpixMask(NSIDE, OBSERVED, frame="icrs")
 
 
 def test_the_command_reads_masks_and_asks_for_their_frame(tmp_path):
-    from tmsm.cli.inputs import read_region
+    from tmsm.cli.borders import read_region
 
     path = healpix_file(tmp_path / "mask.fits", OBSERVED * 1.0, coordsys="G")
-    assert read_region(str(path), GALACTIC) == read_region(str(path)) == tmsm.HealpixMask.from_file(path)
+    assert read_region(str(path), frame=GALACTIC) == tmsm.HealpixMask.from_file(path)
     with pytest.raises(ValueError, match=r"mask\.fits is a map of the sky \(galactic\), .* Say --sky galactic"):
-        read_region(str(path), EARTH)
+        read_region(str(path), frame=EARTH)
     with pytest.raises(ValueError, match=r"right ascension and declination of the sky \(ICRS\)\. Say --sky galactic"):
-        read_region(str(path), ICRS)
+        read_region(str(path), frame=ICRS)
     for form, name in (("fits", "c.fits"), ("json", "c.json"), ("ascii", "c.moc")):
         mixed_moc().save(tmp_path / name, form)
-        assert read_region(str(tmp_path / name), ICRS).nside == 64
+        assert read_region(str(tmp_path / name), frame=ICRS).nside == 64
     (tmp_path / "border.json").write_text('{"type": "Polygon", "coordinates": [[[0, 0], [10, 0], [10, 10], [0, 0]]]}')
-    assert isinstance(read_region(str(tmp_path / "border.json"), ICRS), tmsm.SphericalPolygon)
+    assert isinstance(read_region(str(tmp_path / "border.json"), frame=ICRS), tmsm.SphericalPolygon)
 
 
 def test_kinds_of_files_by_their_content(tmp_path):

@@ -25,6 +25,8 @@ _BLOCK = 200_000
 # Points that are interpolated together.
 _POINTS = 100_000
 # How far to look for a pixel that is not blank, in pixels.
+# Gradients are taken so far from a point, in pixels, to either side, in a direction along which no map has its pixels.
+_NUDGE, _ASKEW = 1e-6, np.array([0.36, 0.48, 0.8])
 _REACHES = (0.6, 1.2)
 
 
@@ -163,12 +165,27 @@ class ExposureMap(ValueObject):
         return np.log(values)
 
     def _interpolated(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Value and gradient; on a line through centres of pixels, where it bends, the mean of both sides.
+
+        Points that were rounded as the centres are lie there by the hundred.
+        """
+        aside = _NUDGE * self.grid.spacing * np.cross(X, _ASKEW)
+        sides = np.array([self._gradient(X + aside), self._gradient(X - aside)])
+        known = np.isfinite(sides).all(axis=2)
+        total = np.where(known[:, :, None], sides, 0.0).sum(axis=0)
+        with np.errstate(invalid="ignore"):
+            return np.log(self._mean(X, False).value), total / known.sum(axis=0)[:, None]
+
+    def _gradient(self, X: FloatArray) -> FloatArray:
+        """Of the logarithm at points between the lines through centres of pixels, shape (n, 3)."""
         found = self._mean(X, True)
         assert found.stencil.slope is not None, "asked for"
         # e = Σ w v / Σ w, so that ∇e = Σ (v − e) ∇w / Σ w.
         factor = np.where(found.known, found.values - found.value[:, None], 0.0)
         factor /= (np.where(found.total > 0.0, found.total, np.inf) * found.value)[:, None]
-        return np.log(found.value), np.einsum("nk,nkd->nd", factor, found.stencil.slope)
+        gradient: FloatArray = np.einsum("nk,nkd->nd", factor, found.stencil.slope)
+        gradient[np.isnan(found.value)] = np.nan
+        return gradient
 
     def _mean(self, X: FloatArray, slopes: bool, *, alone: bool = False) -> _Mean:
         """The exposure at points (n, 3), NaN where there is none, from pixels that are not blank.

@@ -92,8 +92,11 @@ def _celestial_frame(path: Path, found: Any) -> str:
     system = str(found.wcs.radesys).strip().upper()
     if kind == "GLON":
         return GALACTIC.name
-    if kind == "RA" and system in ("", "ICRS", "FK5"):
+    equinox = float(found.wcs.equinox)
+    if kind == "RA" and system in ("", "ICRS", "FK5") and (np.isnan(equinox) or equinox == 2000.0):
         return ICRS.name
+    if np.isfinite(equinox):
+        system = f"{system} of {equinox:g}"
     raise InvalidInputError(
         f"{path.name} is in the coordinates {' '.join([kind, system]).strip()}. Give it in ICRS or galactic ones."
     )

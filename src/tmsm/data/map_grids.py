@@ -6,6 +6,7 @@ exact, and jumps where pixels meet.
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,13 +16,18 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.optional import load_package
+from tmsm.foundation.validation import short_repr
 from tmsm.foundation.values import ValueObject, frozen_array
 from tmsm.manifolds.lonlat import lonlat_of, point_at, sincos_degrees
 
 __all__ = ["CrsProjection", "ImageGrid", "MapGrid", "Projection", "RingGrid", "Stencil", "WcsProjection"]
 
 _EDGE = 1e-9  # in pixels
+# Longitude and latitude in degrees, and how other coordinate reference systems begin that say all of themselves.
+_DEGREES = "OGC:CRS84"
+_WKT = re.compile(r"\s*(PROJCRS|GEOGCRS|GEODCRS|BOUNDCRS|COMPOUNDCRS|PROJCS|GEOGCS|COMPD_CS)\s*\[")
 
 
 class Stencil(NamedTuple):
@@ -281,6 +287,14 @@ class CrsProjection(Projection):
     crs: str
     affine: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        # From a file of others, too: a name or an address would be looked up elsewhere.
+        if self.crs != _DEGREES and not _WKT.match(self.crs):
+            raise InvalidInputError(f"crs must be well-known text (WKT); got {short_repr(self.crs)}.")
+        a, b, _, d, e, _ = affine = tuple(map(float, self.affine))
+        if not (np.isfinite(affine).all() and a * e != b * d):
+            raise InvalidInputError(f"affine must be six numbers that can be inverted; got {short_repr(self.affine)}.")
+
     @property
     def name(self) -> str:
         return "projected"
@@ -291,7 +305,7 @@ class CrsProjection(Projection):
         return transform
 
     def to_pixels(self, lon: FloatArray, lat: FloatArray) -> tuple[FloatArray, FloatArray]:
-        x, y = (np.asarray(part, dtype=np.float64) for part in self._transform("OGC:CRS84", self.crs, lon, lat))
+        x, y = (np.asarray(part, dtype=np.float64) for part in self._transform(_DEGREES, self.crs, lon, lat))
         a, b, c, d, e, f = self.affine
         det = a * e - b * d
         column, row = (e * (x - c) - b * (y - f)) / det - 0.5, (a * (y - f) - d * (x - c)) / det - 0.5
@@ -301,7 +315,7 @@ class CrsProjection(Projection):
     def to_sky(self, column: FloatArray, row: FloatArray) -> tuple[FloatArray, FloatArray]:
         a, b, c, d, e, f = self.affine
         x, y = a * (column + 0.5) + b * (row + 0.5) + c, d * (column + 0.5) + e * (row + 0.5) + f
-        lon, lat = (np.asarray(part, dtype=np.float64) for part in self._transform(self.crs, "OGC:CRS84", x, y))
+        lon, lat = (np.asarray(part, dtype=np.float64) for part in self._transform(self.crs, _DEGREES, x, y))
         known = np.isfinite(lon) & np.isfinite(lat)
         return np.where(known, lon, np.nan), np.where(known, lat, np.nan)
 
@@ -354,7 +368,8 @@ class ImageGrid(MapGrid):
 
     def _slopes(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Tangent gradients of column and row, (n, 3) each, by differences: a projection is smooth."""
-        h = 1e-5
+        # Within a pixel, however small these are.
+        h = min(1e-5, 1e-2 * self.spacing) or 1e-5
         helper = np.eye(3)[np.argmin(np.abs(X), axis=1)]
         first = np.cross(X, helper)
         first /= np.linalg.norm(first, axis=1)[:, None]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.display.record import FitRecord
+from tmsm.display.record import FitRecord, versions
 from tmsm.estimators.base import Estimator
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.encoding import UnknownClassError, imported_class
@@ -31,9 +31,9 @@ def load(path: str | os.PathLike[str], log_exposure: LogExposure | None = None) 
     """A fitted estimator from a file that its method ``save`` wrote.
 
     The file is JSON without any code: loading one calls the constructors of tmsm's own classes, and of classes derived
-    from them that are imported, and nothing else.  Where the file holds all rows of the fit, they are fitted again and
-    must lead to the numbers in it.  Of a fit of more than 65,536 rows, or of a stream, the file holds some of the rows
-    and all numbers.
+    from them that are imported, and nothing else.  Where the file holds all rows of the fit and was written by this
+    version of tmsm, they are fitted again and must lead to the numbers in it.  Of a fit of more than 65,536 rows, or of
+    a stream, the file holds some of the rows and all numbers.
 
     Parameters
     ----------
@@ -72,7 +72,11 @@ def load(path: str | os.PathLike[str], log_exposure: LogExposure | None = None) 
         configuration = configuration_of(content, log_exposure)
         estimator: Estimator = kind(**configuration)
         fit = restored_fit(content, configuration)
-        _check_agreement(estimator, fit, record.content)
+        made_by = record.content["made_by"].get("tmsm")
+        if made_by == versions()["tmsm"]:
+            _check_agreement(estimator, fit, record.content)
+        else:  # which may have chosen another weight, or combined them otherwise
+            _check_shown(fit, record.content)
         estimator._restore(fit)
     except (UnknownClassError, NeedsExposureError) as error:
         raise InvalidInputError(f"{name} {error}") from None
@@ -83,12 +87,17 @@ def load(path: str | os.PathLike[str], log_exposure: LogExposure | None = None) 
     return estimator
 
 
-def _check_agreement(estimator: Estimator, fit: Fit, content: dict[str, Any]) -> None:
-    """Raise where a fit is not what was shown beside it, or not what its rows give."""
-    shown = np.asarray(content["natural_params"], dtype=np.float64)
-    own = fit.natural_params
+def _check_shown(fit: Fit, content: dict[str, Any]) -> None:
+    """Raise where a fit is not what was shown beside it."""
+    shown, own = np.asarray(content["natural_params"], dtype=np.float64), fit.natural_params
     if shown.shape != own.shape or not np.allclose(shown, own, rtol=1e-9, atol=1e-9 * np.abs(own).max(initial=0.0)):
         raise InvalidInputError("its estimate does not agree with natural_params.")
+
+
+def _check_agreement(estimator: Estimator, fit: Fit, content: dict[str, Any]) -> None:
+    """Raise where a fit is not what was shown beside it, or not what its rows give."""
+    _check_shown(fit, content)
+    own = fit.natural_params
     if fit.kept_share < 1.0 or not fit.complete:
         return
     try:

@@ -57,6 +57,8 @@ def encode(value: Any, name: str, depth: int = 0) -> Any:
     if isinstance(value, tuple | list):
         entries = [encode(entry, name, depth + 1) for entry in value]
         return entries if isinstance(value, tuple) else {"list": entries}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "u" and value.max(initial=0) < 2**63:
+        value = value.astype(np.int64)
     if isinstance(value, np.ndarray) and value.dtype.kind in _DTYPES:
         return _encode_array(value)
     if isinstance(value, ValueObject):

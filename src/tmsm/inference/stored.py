@@ -69,7 +69,8 @@ def stored_fit(fit: Fit, module: str) -> dict[str, Any]:
         "module": module,
         "configuration": {name: _encode_setting(name, value) for name, value in fit.configuration.items()},
         "model": encode(fit.model, "model"),
-        "region": encode(fit.region, "region"),
+        # The configuration has it, but for an estimator that knows of none.
+        "region": None if "region" in fit.configuration else encode(fit.region, "region"),
         "weight": None if fit.choice is None else encode(fit.choice.weight, "weight"),
         "influence": encode(fit.influence.matrix, "influence"),
         "moments": None
@@ -132,7 +133,11 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     configuration
         That of `configuration_of`.
     """
-    model, region = decode(content["model"], "model"), decode(content["region"], "region")
+    model, region = decode(content["model"], "model"), configuration.get("region")
+    if region is None:
+        region = decode(content["region"], "region")
+    elif content["region"] is not None:
+        raise InvalidInputError("region is not what tmsm writes: the configuration has one.")
     if not isinstance(model, Model) or not isinstance(region, Region):
         raise InvalidInputError("it has no model, or no region.")
     model.check_manifold(region.manifold)

@@ -63,9 +63,7 @@ def length_reading(name: str, curvature: float, slopes: Mapping[str, float], aft
     return Reading(after, name, "length", float(sigma), {n: np.array([down * s]) for n, s in slopes.items()}, alone)
 
 
-def azimuth_reading(
-    after: str, mean: FloatArray, axis: FloatArray, mean_name: str = "mean_direction"
-) -> Reading | None:
+def azimuth_reading(after: str, mean: FloatArray, axis: FloatArray) -> Reading | None:
     """The azimuth at which an axis leaves the mean direction on S²; None at a pole, where there is no north."""
     if np.hypot(mean[0], mean[1]) < 1e-9:
         return None
