@@ -347,7 +347,7 @@ def test_a_zero_inside_the_region_is_refused_with_its_place(estimator, alone):
         estimator(tmsm.VonMisesFisher(), CAP, log_exposure=log_exposure).fit(X)
     lon, lat = re.search(message, str(caught.value)).groups()
     assert HOLE.contains(tmsm.lonlat_to_xyz(float(lon.replace("−", "-")), float(lat))[None]).all()
-    assert "Cut it out of the region" in str(caught.value)
+    assert "does not belong to the region: cut it out" in str(caught.value)
     # Cut out, it is right: the same as what a function without the hole finds there.
     region = CAP & ~HOLE
     X = X[region.contains(X)]

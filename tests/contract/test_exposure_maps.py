@@ -3,6 +3,7 @@
 import pickle
 import sys
 import warnings
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -456,3 +457,28 @@ def test_the_command_corrects_for_a_map(tmp_path, capsys):
     with pytest.raises(ValueError, match=r"seen\.tif is a map of the Earth, .* Leave out --sky"):
         read_exposure(path, ICRS)
     assert read_exposure(None, ICRS) is None
+
+
+def test_what_is_expected_and_the_likelihood_know_of_the_exposure():
+    from tmsm.display.plots.diagnostics import histograms
+
+    region, model = tmsm.Cap([0.0, 0.0, 1.0], 1.4), tmsm.VonMisesFisher()
+    X = model.sample(6000, region, random_state=3, mean_direction=[0.6, 0.0, 0.8], concentration=3.0)
+    strong = np.array([2.5, 0.0, 0.0])
+    seen = X[np.random.default_rng(0).random(len(X)) < np.exp(X @ strong - 2.5)]
+    exposures = [raster(LON, LAT, lambda X, unit=unit: unit * np.exp(X @ strong)) for unit in (1.0, 1000.0)]
+    fits = [tmsm.TruncatedMLE(model, region, log_exposure=exposure).fit(seen) for exposure in exposures]
+    # Bars within the band, of twice the error; without the exposure they leave it.
+    for panel in histograms(fits[0].result_):
+        assert np.mean(np.abs(panel.observed - panel.expected) > panel.error + 2.0) < 0.1
+    blind = histograms(replace(fits[0].result_, exposure=None))
+    assert max(np.mean(np.abs(panel.observed - panel.expected) > panel.error + 2.0) for panel in blind) > 0.2
+    # The unit of a map does not matter, and the density is that of what was seen: compare with plain sums over the cap.
+    assert fits[1].log_likelihood_ == pytest.approx(fits[0].log_likelihood_, abs=1e-6)
+    assert fits[0].log_likelihood_ == pytest.approx(fits[0].score(seen), abs=1e-9)
+    nodes = SPHERE.uniform(400_000, 1)
+    nodes = nodes[region.contains(nodes)]
+    log_density = lambda Y: Y @ (fits[0].natural_params_ + strong)  # noqa: E731
+    area = 2.0 * np.pi * (1.0 - np.cos(1.4))
+    expected = log_density(seen).mean() - np.log(np.exp(log_density(nodes)).mean() * area)
+    assert fits[0].log_likelihood_ == pytest.approx(expected, abs=0.01)

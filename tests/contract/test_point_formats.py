@@ -408,3 +408,44 @@ def test_the_command_filters(command, tmp_path):
     for border in ("world.json - other.json[NAME = 'far']", "cap:0,0,5 & other.json"):
         code, _, errors = command(*draw, border, "--out", "other.json")
         assert (code, "would overwrite a file that is read" in errors) == (2, True), errors
+
+
+@pytest.mark.parametrize(("ending", "kind"), [("fits", "fits"), ("vot", "votable"), ("ecsv", "ascii.ecsv")])
+def test_tables_of_astronomers(tmp_path, ending, kind):
+    from astropy import units
+    from astropy.table import MaskedColumn, Table
+
+    clusters = tmsm.datasets.load_globular_clusters()
+    path = tmp_path / f"clusters.{ending}"
+    angles = np.radians(clusters.declination) * units.rad
+    Table({"name": clusters.name, "RA": clusters.right_ascension, "DEC": angles, "g": np.arange(150) // 3}).write(
+        path, format=kind
+    )
+    found = read_points(path, groups="g", where="g > 3", frame="icrs")
+    np.testing.assert_allclose(found.X, clusters.X[12:], atol=1e-14)
+    assert found.groups[0] == "4"
+    missing = MaskedColumn(clusters.right_ascension / 15.0, mask=np.arange(150) < 5, unit="h")
+    Table({"ra": missing, "dec": clusters.declination}).write(path, format=kind, overwrite=True)
+    found = read_points(path, frame="icrs")
+    assert found.n_without == 5
+    np.testing.assert_allclose(found.X, clusters.X[5:], atol=1e-14)
+    Table({"ra": clusters.right_ascension * units.m, "dec": clusters.declination}).write(
+        path, format=kind, overwrite=True
+    )
+    with pytest.raises(ValueError, match="The column 'ra' has the unit 'm', which is none of an angle"):
+        read_points(path, frame="icrs")
+    path.write_text("no table")
+    with pytest.raises(ValueError, match=f"clusters.{ending} cannot be read as a table"):
+        read_points(path, frame="icrs")
+
+
+def test_hours_that_are_taken_for_degrees_are_mentioned(tmp_path):
+    from tmsm.cli.inputs import reading_notes
+
+    (tmp_path / "hours.csv").write_text("ra_hours,dec\n17.5,10\n3.25,20\n")
+    notes = reading_notes(read_points(tmp_path / "hours.csv", columns=("ra_hours", "dec"), frame="icrs"))
+    assert any(
+        "'ra_hours' of hours.csv looks like hours, and its values were taken for degrees" in note for note in notes
+    )
+    (tmp_path / "hours.csv").write_text("ra,dec\n17.5,10\n3.25,20\n")
+    assert reading_notes(read_points(tmp_path / "hours.csv", frame="icrs")) == []

@@ -139,3 +139,19 @@ def test_shares_are_never_all_or_nothing():
 
     words = {1.0: "> 99 %", 0.995: "> 99 %", 0.99: "99 %", 0.4: "40 %", 0.0: "< 1 %"}
     assert {share: readable_share(share) for share in words} == words
+
+
+def test_points_of_one_frame_are_not_shown_as_those_of_another():
+    from astropy.coordinates import SkyCoord
+
+    clusters = tmsm.datasets.load_globular_clusters()
+    sky = SkyCoord(clusters.right_ascension, clusters.declination, unit="deg")
+    fit = tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(sky)
+    assert fit.result_.frame is ICRS
+    with pytest.raises(
+        ValueError, match=r"points are of the sky \(ICRS\), and cannot be shown as those of the sky \(gal"
+    ):
+        fit.plot(frame="galactic")
+    # Of bare arrays anything may be said, and nothing of any.
+    assert fit.result_.in_frame(PLAIN).frame is PLAIN
+    assert tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(clusters.X).result_.in_frame(GALACTIC).frame is GALACTIC

@@ -43,11 +43,10 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (r" Use fit with standard_errors=True\.", ""),
     (r"or use lonlat_to_xyz if these are degrees", "or name columns in degrees with --columns LON,LAT"),
     (r"Longitude and latitude in degrees become unit vectors with lonlat_to_xyz(\(lon, lat\))?\.", ""),
-    (r"Cut it out of the region, as in region & ~Cap\(center, radius\)\.",
-     "Cut it out of the region: --region 'BORDER - cap:LON,LAT,DEGREES'."),
-    (r"Cut it out of the region; HealpixMask\.from_file makes a region of the pixels of a HEALPix map that are not "
-     r"zero\.",
-     "Cut it out of the region: --region 'BORDER & MAP.fits' keeps the pixels of a HEALPix map that are not zero."),
+    (r"Write region & ~Cap\(center, radius\), for instance\.",
+     "Write --region 'BORDER - cap:LON,LAT,DEGREES', for instance."),
+    (r"HealpixMask\.from_file makes a region of the pixels of a HEALPix map that are not zero\.",
+     "Write --region 'BORDER & MAP.fits', which keeps the pixels of a HEALPix map that are not zero."),
     (r" \(mocpy: moc\.degrade_to_order\)", ""),
     (r" Use lonlat_to_xyz for degrees\.", ""),
     (r"was made with a log_exposure function, and a file holds no code: give the function again, "

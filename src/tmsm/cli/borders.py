@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tmsm.cli.streams import say
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds import Sphere
@@ -153,10 +154,10 @@ def frame_of(sky: str | None) -> Frame:
     return FRAMES[check_option(sky, [name for name, frame in FRAMES.items() if frame.is_sky], "--sky")]
 
 
-def read_region(text: str, where: str | None = None, frame: Frame = EARTH) -> Region:
+def read_region(text: str, where: str | None = None, frame: Frame | None = EARTH) -> Region:
     """A border: one operand, or several with & (both), | (either) and - (without) between them, from left to right.
 
-    It is in the ``frame`` of the points: a file that says that it is in another one is refused.
+    It is in the ``frame`` of the points, where there are any: a file that says that it is in another one is refused.
     """
     operands = parse_border(text, where)
     region = _read_operand(operands[0].text, operands[0].where, frame)
@@ -182,7 +183,7 @@ def _is_surely_empty(region: Region) -> bool:
     return bool((region.signed_distance(lattice)[0] < -1.2 * np.sqrt(4.0 * np.pi / n)).all())
 
 
-def _read_operand(text: str, where: str | None, frame: Frame) -> Region:
+def _read_operand(text: str, where: str | None, frame: Frame | None) -> Region:
     """A file, "usa", "cap:LON,LAT,DEGREES", "box:WEST,SOUTH,EAST,NORTH[,rounded=STEP]" or "everywhere"."""
     if where is not None and not Path(text).exists() and (text in ("everywhere", "usa") or _is_shape(text)):
         raise InvalidInputError(f"{text} has no properties to filter by: a filter is for a file with polygons.")
@@ -191,7 +192,7 @@ def _read_operand(text: str, where: str | None, frame: Frame) -> Region:
     if text == "usa":
         from tmsm.datasets import load_border
 
-        if frame.is_sky:
+        if frame is not None and frame.is_sky:
             raise InvalidInputError(f"usa is a border on the Earth, and --sky {frame.name} is for points on the sky.")
         return load_border("usa")
     if _is_shape(text) and not Path(text).exists():
@@ -225,9 +226,11 @@ def _is_mask(path: Path) -> bool:
     return name.endswith((".fits", ".fit", ".fts", ".moc"))
 
 
-def check_agreement(path: Path, name: str | None, frame: Frame) -> None:
+def check_agreement(path: Path, name: str | None, frame: Frame | None) -> None:
     """Raise where a map is in another frame than the points."""
-    if name is None or frame.name in (name, PLAIN.name):
+    if name is None or frame is None or frame.name in (name, PLAIN.name):
+        if name is None and frame is not None:
+            say(f"{path.name} does not say its frame, and is taken for a map of {frame.title}.")
         return
     given, points = FRAMES[name], f"{frame.coordinates[0]} and {frame.coordinates[1]} of {frame.title}"
     where = f"Say --sky {name}" if given.is_sky else "Leave out --sky"

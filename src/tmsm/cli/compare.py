@@ -66,8 +66,8 @@ def compare(
     makers = [(name, model, method) for method in named for name, model in chosen.items()]
     estimators = [
         make_estimator(
-            method, model, observed.border, weight if method in ("score", "refined") else "auto", observed.exposure,
-            "--methods",
+            method, model, observed.border, weight if method in ("score", "refined") else "auto",
+            None if method == "naive" else observed.exposure, "--methods",
         )
         for _, model, method in makers
     ]  # fmt: skip

@@ -56,7 +56,7 @@ def fit(
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
     """Fit a model to points that were only seen inside a border."""
-    from tmsm.cli.borders import border_files
+    from tmsm.cli.borders import border_files, frame_of
     from tmsm.cli.inputs import Observed, make_estimator, make_model, read_marks
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.results import show_result, write_pictures
@@ -65,7 +65,7 @@ def fit(
     printed = {"--json": Path("-") if json else None}
     read = [points, *border_files(region), *([] if exposure is None else [exposure])]
     check_outputs(read, {**printed, "--save": save, "--plot": plot, "--report": report})
-    chosen, marks = make_model(model, known or []), read_marks(mark or [])
+    chosen, marks = make_model(model, known or []), read_marks(mark or [], frame_of(sky))
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
         outside=outside, exposure=exposure,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,11 +15,12 @@ from tmsm.data.named_tables import FramedPoints
 from tmsm.data.point_files import PointFile, read_points
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.estimators.base import Estimator
+from tmsm.foundation.angles import parse_angle
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds.coordinates import lonlat_to_xyz
-from tmsm.manifolds.frames import EARTH, FRAMES, Frame
+from tmsm.manifolds.frames import EARTH, FRAMES, ICRS, Frame
 from tmsm.models import Bingham, FisherBingham, Kent, VonMisesFisher, Watson
 from tmsm.models.base import Model
 from tmsm.regions import LonLatBox, Region
@@ -48,6 +50,8 @@ MODELS: dict[str, type[Model]] = {
 # What --known can say of a model.
 KNOWABLE = {"vmf": ("concentration",), "kent": ("concentration", "ovalness"), "watson": ("concentration",)}
 METHODS = ("score", "refined", "mle", "naive")
+# Names of columns that hold hours.
+_HOURS = re.compile(r"hour|hrs?\b|[_\W]h\W?$", re.IGNORECASE)
 # Beyond such a share exact copies are worth a word.
 _MANY_COPIES = 0.05
 
@@ -157,17 +161,20 @@ def read_exposure(path: Path | None, frame: Frame) -> ExposureMap | None:
     return found
 
 
-def read_marks(pairs: list[str]) -> dict[str, FloatArray]:
-    """Known places by name, from NAME=LON,LAT."""
+def read_marks(pairs: list[str], frame: Frame = EARTH) -> dict[str, FloatArray]:
+    """Known places by name, from NAME=LON,LAT; on the sky also with minutes and seconds."""
     marks = {}
     for pair in pairs:
         name, _, text = pair.rpartition("=")
         try:
-            lon, lat = (parse_number(part) for part in text.split(","))
+            parse = parse_angle if frame.is_sky else parse_number
+            first, second = text.split(",")
+            lon, lat = (parse_angle(first, hours=True) if frame == ICRS else parse(first)), parse(second)
         except ValueError:
             lon = lat = np.nan
         if not name.strip() or not np.isfinite([lon, lat]).all():
-            raise InvalidInputError(f"--mark {pair!r} must be NAME=LON,LAT in degrees, such as Vienna=16.37,48.21.")
+            example = "Vega=279.23,38.78" if frame.is_sky else "Vienna=16.37,48.21"
+            raise InvalidInputError(f"--mark {pair!r} must be NAME=LON,LAT in degrees, such as {example}.")
         try:
             marks[name.strip()] = lonlat_to_xyz(lon, lat)
         except InvalidInputError as error:
@@ -236,6 +243,11 @@ def reading_notes(table: PointFile) -> list[str]:
     if table.n_bad:
         rows = "1 bad row" if table.n_bad == 1 else f"{table.n_bad:,} bad rows"
         notes.append(f"{rows} of {name} left out; the first: {table.first_bad}.")
+    if table.read_as == ICRS and _HOURS.search(table.columns[0]) and (np.abs(table.longitude) <= 24.0).all():
+        notes.append(
+            f"The column {table.columns[0]!r} of {name} looks like hours, and its values were taken for degrees: "
+            "multiply it by 15, or write 17:45:40."
+        )
     if table.read_as != table.frame:
         notes.append(
             f"{name} has {' and '.join(table.read_as.coordinates)}, which were turned into "

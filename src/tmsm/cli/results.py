@@ -38,6 +38,7 @@ def write_pictures(
         return
     from tmsm.display.plots import FitDisplay
     from tmsm.display.report import html_report
+    from tmsm.display.report.words import described
 
     fits = {"the fit": estimator, **estimator.beside()}
     if plot is not None:
@@ -45,6 +46,6 @@ def write_pictures(
         write_whole(plot, lambda path: figure.savefig(path, format=plot.suffix.lstrip(".").lower(), dpi=150))
         say(f"Picture: {plot}")
     if report is not None:
-        heading = title or estimator.result_.title
+        heading = title or described(estimator.result_)
         write_text(report, html_report(fits, title=heading, made_by=made_by(), marks=marks, reword=for_command))
         say(f"Report: {report}")

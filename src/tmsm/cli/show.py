@@ -29,10 +29,12 @@ def show(
     from tmsm.display.record import FitRecord
     from tmsm.estimators import load
     from tmsm.foundation.whole_files import is_standard_output
+    from tmsm.manifolds.frames import EARTH
 
     check_outputs([saved], {"--json": Path("-") if json else None, "--plot": plot, "--report": report})
-    record, marks = FitRecord.load(saved), read_marks(mark or [])
+    record = FitRecord.load(saved)
     estimator = None if report is None and plot is None else load(saved)
+    marks = read_marks(mark or [], EARTH if estimator is None else estimator.result_.frame)
     if json:
         show_json(record)
     else:

@@ -28,11 +28,13 @@ def region(
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import show_facts
     from tmsm.cli.streams import say
+    from tmsm.manifolds.frames import FRAMES
     from tmsm.regions import SphericalPolygon
 
     check_outputs(border_files(border), {"--plot": plot})
-    frame = frame_of(sky)
-    found = read_region(border, where, frame)
+    found = read_region(border, where, None if sky is None else frame_of(sky))
+    # A mask may say its frame; there are no points that could be in another one.
+    frame = FRAMES[min(found.frames)] if sky is None and found.frames else frame_of(sky)
     rows = [("valid", "yes"), ("kind", type(found).__name__)]
     if isinstance(found, SphericalPolygon):
         lon, lat = frame.lonlat(np.vstack(found.rings))

@@ -245,6 +245,11 @@ class ExposureMap(ValueObject):
         return count, first
 
     @property
+    def is_healpix(self) -> bool:
+        """Whether its pixels are those of HEALPix, which a mask can be made of."""
+        return isinstance(self.grid, RingGrid) and self.grid.kind.startswith("HEALPix")
+
+    @property
     def label(self) -> str:
         """What it is, in words."""
         return f"a map ({self.grid.label}{'' if self.frame is None else f', {FRAMES[self.frame].title}'})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from tmsm.foundation.errors import InvalidInputError, MissingDependencyError
 from tmsm.foundation.filters import Filter, named_list
 from tmsm.foundation.geo_files import read_frame, selected_frame
 from tmsm.foundation.json_text import read_json
+from tmsm.foundation.optional import load_package
 from tmsm.foundation.validation import check_option
 from tmsm.manifolds.frames import FRAMES, PLAIN
 from tmsm.regions.polygon.geojson import check_crs
@@ -24,6 +26,8 @@ __all__ = ["PointFile", "read_points"]
 # None: whatever the line of names holds most of.
 _TEXT = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None, ".dat": None, ".psv": "|"}
 _GEOMETRY = (".gpkg", ".shp", ".fgb")
+# Tables of astronomers, and how astropy calls their formats.
+_ASTRONOMY = {".fits": "fits", ".fit": "fits", ".vot": "votable", ".votable": "votable", ".ecsv": "ascii.ecsv"}
 
 
 def read_points(
@@ -74,10 +78,12 @@ def read_points(
         found = _from_parquet(path, request)
     elif ending in _GEOMETRY:
         found = _from_geometry(path, request)
+    elif ending in _ASTRONOMY:
+        found = _from_astronomy(path, _ASTRONOMY[ending], request)
     else:
         raise InvalidInputError(
-            f"{path.name} has an ending that is not known. Give .csv, .tsv, .txt, .parquet, .geojson, .gpkg, .shp or "
-            ".fgb."
+            f"{path.name} has an ending that is not known. Give .csv, .tsv, .txt, .dat, .parquet, .geojson, .gpkg, "
+            ".shp, .fgb, .fits, .vot or .ecsv."
         )
     if len(found) == 0:
         why = f": all {found.n_bad:,} rows are bad, the first: {found.first_bad}" if found.n_bad else ""
@@ -211,6 +217,52 @@ def _from_parquet(path: Path, request: Request) -> PointFile:
         else:
             found.add(row, cells[0][row], cells[1][row], label)
     return found.file(path, used)
+
+
+def _from_astronomy(path: Path, kind: str, request: Request) -> PointFile:
+    """A table in FITS, a VOTable or ECSV; columns with a unit are taken in it."""
+    tables = load_package("astropy.table", f"{path.name} is a table that", "sky")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            table = tables.Table.read(path, format=kind)
+    except Exception as error:  # astropy's readers raise errors of their own
+        raise InvalidInputError(f"{path.name} cannot be read as a table: {error}.") from None
+    names = list(table.colnames)
+    places = request.places(names, path.name)
+    used = names[places.longitude], names[places.latitude]
+    asked = {name: _plain_cells(table, place) for name, place in places.asked.items()}
+    labels = None if places.groups is None else _plain_cells(table, places.groups)
+    found = Gathered(request, path.name, places.frame, "row")
+    cells = [_plain_cells(table, place, degrees=True) for place in (places.longitude, places.latitude)]
+    for row in range(len(table)):
+        if not found.matches({name: column[row] for name, column in asked.items()}):
+            continue
+        label = None if labels is None else str(labels[row])
+        if places.wkt:
+            found.add_text(row, cells[0][row], label)
+        else:
+            found.add(row, cells[0][row], cells[1][row], label)
+    return found.file(path, used)
+
+
+def _plain_cells(table: Any, place: int, *, degrees: bool = False) -> list[Any]:
+    """A column of astropy's as numbers and texts, None where it is masked; angles in degrees."""
+    column = table.columns[place]
+    unit = str(getattr(column, "unit", None) or "")
+    cells = column.tolist()
+    if degrees and unit and column.dtype.kind in "fiu":
+        factor = 15.0 if unit == "h" else _in_degrees(column.unit, table.colnames[place])
+        cells = [None if cell is None else factor * cell for cell in cells]
+    return [cell.decode(errors="replace") if isinstance(cell, bytes) else cell for cell in cells]
+
+
+def _in_degrees(unit: Any, name: str) -> float:
+    """How many degrees one of a unit is."""
+    try:
+        return float(unit.to("deg"))
+    except Exception:  # astropy has an error for every kind of unit
+        raise InvalidInputError(f"The column {name!r} has the unit {str(unit)!r}, which is none of an angle.") from None
 
 
 def _numbers(column: Any) -> Any:

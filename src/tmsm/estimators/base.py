@@ -20,6 +20,7 @@ from tmsm.display.notebook import html_of
 from tmsm.display.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.display.record import FitRecord, versions
 from tmsm.display.report import html_report
+from tmsm.display.report.words import described
 from tmsm.display.summary import estimate_rows, facts_of, summary_of
 from tmsm.display.tables import estimates_frame
 from tmsm.foundation.arrays import ArrayLike, FloatArray
@@ -454,7 +455,7 @@ class Estimator(Fitted):
             beside = self.beside()
         others = {type(beside).__name__: beside} if isinstance(beside, Fitted) else dict(beside)
         fits = {"the fit": self, **others}
-        page = html_report(fits, title=title or fit.title, made_by=versions(), marks=marks, frame=frame)
+        page = html_report(fits, title=title or described(fit), made_by=versions(), marks=marks, frame=frame)
         write_text(place, page)
 
     def beside(self) -> Mapping[str, Fitted]:

@@ -135,6 +135,8 @@ class TruncatedMLE(BorderedEstimator):
                 log_likelihood = self._mean_log_density(model, theta, rows, sums, exposure)
             except InvalidInputError:  # random nodes leave out the normalising constant, and the family has none
                 log_likelihood = float("nan")
+        if exposure is not None:
+            log_likelihood += _mean_exposure(exposure, rows, sums)
         if np.isfinite(log_likelihood):
             facts.append(("log-likelihood", f"{log_likelihood:.6g} a row"))
         return Fit(
@@ -182,11 +184,7 @@ class TruncatedMLE(BorderedEstimator):
         if known is None:
             return value
 
-        def exposure(block: Block) -> float:
-            values = known.row_values(block.X)
-            return float(values.sum() if block.sample_weight is None else block.sample_weight @ values)
-
-        return value + sum(rows.map(exposure)) / sums.weight_sum
+        return value + _mean_exposure(known, rows, sums)
 
     def _mean_log_density(
         self, model: LinearModel, theta: FloatArray, rows: Rows, sums: StatisticSums, exposure: KnownExposure | None
@@ -210,7 +208,7 @@ class TruncatedMLE(BorderedEstimator):
 
     @property
     def log_likelihood_(self) -> float:
-        """Mean log density of the rows at the estimate; without a known exposure's part."""
+        """Mean log density of the rows at the estimate, as they were seen: with a known exposure."""
         return self.result_.log_likelihood
 
     @property
@@ -259,3 +257,13 @@ def _sums(model: LinearModel, rows: Rows) -> StatisticSums:
     if not sums.weight_sum > 0.0:
         raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
     return sums
+
+
+def _mean_exposure(exposure: KnownExposure, rows: Rows, sums: StatisticSums) -> float:
+    """The mean of the log exposure over the rows."""
+
+    def total(block: Block) -> float:
+        values = exposure.row_values(block.X)
+        return float(values.sum() if block.sample_weight is None else block.sample_weight @ values)
+
+    return sum(rows.map(total)) / sums.weight_sum

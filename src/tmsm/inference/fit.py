@@ -23,7 +23,7 @@ from tmsm.inference.discrepancy import Discrepancy, LikelihoodDiscrepancy, Quadr
 from tmsm.inference.goodness import GoodnessOfFit, over_identification
 from tmsm.inference.influence import Influence, group_errors
 from tmsm.inference.profile import profile_interval
-from tmsm.manifolds.frames import Frame
+from tmsm.manifolds.frames import PLAIN, Frame
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.likelihood import RegionLikelihood
 from tmsm.matching.moments import Moments, StatisticSums
@@ -138,6 +138,10 @@ class Fit:
         """The same fit, to be written and drawn in a frame; None leaves it as it is."""
         if frame is None or frame == self.frame:
             return self
+        if PLAIN not in (frame, self.frame):
+            raise InvalidInputError(
+                f"The points are of {self.frame.title}, and cannot be shown as those of {frame.title}: leave out frame."
+            )
         shown = copy(self)  # with all that was computed: nothing of it depends on the frame
         object.__setattr__(shown, "shown_in", frame)
         return shown

@@ -33,7 +33,7 @@ def sincos_degrees(angle: FloatArray) -> tuple[FloatArray, FloatArray]:
     quarter = np.rint(angle / 90.0)
     rest = np.radians(angle - 90.0 * quarter)  # |rest| <= 45 degrees, the subtraction is exact
     s, c = np.sin(rest), np.cos(rest)
-    turn = quarter.astype(np.int64) % 4
+    turn = np.nan_to_num(quarter).astype(np.int64) % 4
     sine = np.choose(turn, [s, c, -s, -c])
     cosine = np.choose(turn, [c, -s, -c, s])
     return sine + 0.0, cosine + 0.0

@@ -27,6 +27,7 @@ LogExposure = Callable[[FloatArray], ArrayLike | tuple[ArrayLike, ArrayLike]]
 _TRIED_ROWS, _TOLERATED_SHARE = 32, 0.1
 # Two derivatives disagree if they differ by this share of the larger, and by this much over the extent of the rows.
 _CLEAR_SHARE, _CLEAR_CHANGE = 0.05, 1e-3
+_CUT_OUT = "Write region & ~Cap(center, radius), for instance."
 # Zeros are looked for at so many points around rows, and as many all over a closed manifold.
 _POINTS_INSIDE = 4096
 # How much of the way to the border such a point may be away from its row.
@@ -178,7 +179,7 @@ class KnownExposure:
             why = (
                 "The map ends before the points do, or is blank there."
                 if isinstance(self.function, ExposureMap)
-                else "What could not be detected cannot be in the data."
+                else "A row was observed there, so that the exposure cannot be zero."
             )
             raise InvalidInputError(f"{what} must be finite at every row; {count_rows(~known)} (first: {first}). {why}")
 
@@ -196,8 +197,8 @@ class KnownExposure:
         )
         return (
             f"{what} at {int(bad.sum()):,} of {bad.size:,} points inside the region that were tried (such as "
-            f"{self._place(X[np.argmax(bad)])}): where nothing is detected is no part of where data could be seen. "
-            "Cut it out of the region, as in region & ~Cap(center, radius)."
+            f"{self._place(X[np.argmax(bad)])}). A place where nothing can be detected does not belong to the region: "
+            f"cut it out. {_CUT_OUT}"
         )
 
     def _refuse_blank_pixels(self, found: ExposureMap, rows: Rows) -> None:
@@ -205,10 +206,12 @@ class KnownExposure:
         count, first = found.blank_inside(rows.region)
         if first is not None:
             pixels = "1 pixel whose centre lies" if count == 1 else f"{count:,} pixels whose centres lie"
+            how = _CUT_OUT
+            if found.is_healpix:
+                how = "HealpixMask.from_file makes a region of the pixels of a HEALPix map that are not zero."
             raise InvalidInputError(
-                f"The exposure map is zero or missing in {pixels} inside the region (such as {self._place(first)}): "
-                "where nothing is detected is no part of where data could be seen. Cut it out of the region; "
-                "HealpixMask.from_file makes a region of the pixels of a HEALPix map that are not zero."
+                f"The exposure map is zero or missing in {pixels} inside the region (such as {self._place(first)}). "
+                f"A place where nothing can be detected does not belong to the region: cut it out. {how}"
             )
 
     def _refuse_zeros_inside(self, rows: Rows) -> None:

@@ -106,27 +106,33 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
     except EstimationError as error:
         raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
     panels = []
+    # What was seen is the density times the exposure.
+    weight = None if fitted.exposure is None else fitted.exposure.values_at(draws)
+    weight = np.ones(len(draws)) if weight is None else np.exp(weight - weight.max())
     manifold = region.manifold
     read_in = fitted.frame.unit if manifold.has_longitudes else manifold.distance_unit
     scale, unit = read_in.scale, read_in.name
     unit = f" ({unit})" if unit else ""
     if region.has_border:
-        both = [scale * region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws)]
-        panels.append(_histogram(f"distance to the border{unit}", *both))
+        seen, drawn = (scale * region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws))
+        panels.append(_histogram(f"distance to the border{unit}", seen, drawn, weight))
     if fitted.centre is not None and fitted.undetermined is None:
         centre = np.asarray(params[fitted.centre.name])
-        both = [scale * manifold.geodesic_distance(rows, np.broadcast_to(centre, rows.shape)) for rows in (X, draws)]
-        panels.append(_histogram(f"distance to the centre{unit}", *both))
+        seen, drawn = (
+            scale * manifold.geodesic_distance(rows, np.broadcast_to(centre, rows.shape)) for rows in (X, draws)
+        )
+        panels.append(_histogram(f"distance to the centre{unit}", seen, drawn, weight))
     if not panels:
         raise InvalidInputError("This fit has neither a border nor a centre to measure distances from.")
     return panels
 
 
-def _histogram(title: str, observed: FloatArray, draws: FloatArray) -> Histogram:
+def _histogram(title: str, observed: FloatArray, draws: FloatArray, weight: FloatArray) -> Histogram:
     edges = np.linspace(min(observed.min(), draws.min()), max(observed.max(), draws.max()), _BINS + 1)
-    share = len(observed) / len(draws)
-    counts, expected = np.histogram(observed, edges)[0], np.histogram(draws, edges)[0] * share
-    return Histogram(title, edges, counts.astype(np.float64), expected, 2.0 * np.sqrt(expected * (1.0 + share)))
+    share = len(observed) / weight.sum()
+    counts = np.histogram(observed, edges)[0]
+    expected, squares = (np.histogram(draws, edges, weights=w)[0] for w in (share * weight, (share * weight) ** 2))
+    return Histogram(title, edges, counts.astype(np.float64), expected, 2.0 * np.sqrt(expected + squares))
 
 
 def _draw(ax: Any, panel: Histogram) -> None:

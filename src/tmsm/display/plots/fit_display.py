@@ -9,7 +9,7 @@ import numpy as np
 
 from tmsm.display.frames import shown_in
 from tmsm.display.plots.land import land_curves
-from tmsm.display.plots.marks import MARK_COLOURS, RING_COLOURS, Mark, checked_marks
+from tmsm.display.plots.marks import MARK_COLOURS, MARK_SHAPES, RING_COLOURS, Mark, checked_marks
 from tmsm.display.plots.scene import view_of
 from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, axes_for, legend_below
 from tmsm.foundation.arrays import FloatArray
@@ -144,10 +144,9 @@ class FitDisplay:
             self._draw_density(found[0].model, found[0].params, found[0].theta)
         for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
             name = f"{label}, {100 * level:g} % region" if rings[label] else label
-            style = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
             if one.undetermined is not None:
                 self.ax_.plot([], [], ls="none", label=f"{label}: no centre in reach")
-            self._draw_centre(name, centre_of(one), rings[label], *style)
+            self._draw_centre(name, centre_of(one), rings[label], k)
         self._draw_marks(others)
         self.legend_ = None
         if legend:
@@ -172,16 +171,16 @@ class FitDisplay:
             _draw_contour(self.ax_, x, y, values, level, colors=COLOURS[4], linewidths=width, linestyles=line, zorder=2)
         self.ax_.plot([], [], color=COLOURS[4], lw=1.2, label="50, 90 % of the fitted mass")
 
-    def _draw_centre(
-        self, label: str, centre: FloatArray | None, rings: list[FloatArray], colour: str, marker: str
-    ) -> None:
+    def _draw_centre(self, label: str, centre: FloatArray | None, rings: list[FloatArray], k: int) -> None:
+        """The k-th fit; those before it lie on top."""
         if centre is None:
             return
+        colour, marker, order = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)], 5.0 - 0.01 * k
         for ring in rings:
             self.view_.line(self.ax_, ring, closed=True, color=colour, lw=1.6, zorder=4)
         flat = self.view_.forward(centre[None, :])
         if np.isfinite(flat).all():
-            style = {"ms": 9, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": 5}
+            style = {"ms": 9, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": order}
             self.ax_.plot(*flat.T, marker=marker, label=label, **style)
         else:
             self.ax_.plot([], [], marker=marker, color=colour, ls="none", label=f"{label} (on the other side)")
@@ -189,8 +188,16 @@ class FitDisplay:
     def _draw_marks(self, marks: Sequence[Mark]) -> None:
         singles = [mark for mark in marks if mark.is_single]
         for k, mark in enumerate(singles):
-            face = MARK_COLOURS[k % len(MARK_COLOURS)]
-            style = {"marker": "*", "ms": 16, "mfc": face, "mec": "black", "mew": 0.8, "ls": "none", "zorder": 4.5}
+            face, shape = MARK_COLOURS[k % len(MARK_COLOURS)], MARK_SHAPES[k // len(MARK_COLOURS) % len(MARK_SHAPES)]
+            style = {
+                "marker": shape,
+                "ms": 16 if shape == "*" else 11,
+                "mfc": face,
+                "mec": "black",
+                "mew": 0.8,
+                "ls": "none",
+                "zorder": 4.5,
+            }
             outline = {**style, "mfc": "none", "zorder": 6}  # on top: an estimate may be right there
             flat = self.view_.forward(mark.X)
             seen = np.isfinite(flat).all()

@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from tmsm.data.named_tables import framed_points
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_float_array, short_repr
 from tmsm.manifolds import Manifold
 
-__all__ = ["MARK_COLOURS", "RING_COLOURS", "Mark", "checked_marks"]
+__all__ = ["MARK_COLOURS", "MARK_SHAPES", "RING_COLOURS", "Mark", "checked_marks"]
 
 # Of single marks, which are filled, and of the rings round several.
 MARK_COLOURS = ("#F0E442", "#FFFFFF", "#CC79A7", "#999999")
+# Another shape where the colours begin again.
+MARK_SHAPES = ("*", "P", "^", "v", "h", "d")
 RING_COLOURS = ("#5B5B5B", "#A0522D", "#7B3294")
 
 
@@ -48,7 +51,8 @@ def _checked(label: Any, points: Any, manifold: Manifold) -> Mark:
     if not isinstance(label, str):
         raise InvalidTypeError(f"The label of a mark must be text; got {short_repr(label)}.")
     name, width = f"The mark {short_repr(label)}", manifold.embedding_dim
-    X = as_float_array(points, name)
+    framed = framed_points(points) if manifold.has_longitudes else None
+    X = as_float_array(points if framed is None else framed.X, name)
     if X.size == 0:
         raise InvalidInputError(f"{name} has no points. Leave it out, or give one.")
     if X.ndim not in (1, 2) or X.shape[-1] != width:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ from tmsm.display.plots.fit_display import distances_on_grid, draw_border, draw_
 from tmsm.display.plots.scene import view_of
 from tmsm.display.plots.style import COLOURS, axes_for
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.errors import InvalidInputError, MissingDependencyError
 from tmsm.manifolds.frames import EARTH, Frame, frame_named
 from tmsm.regions import Region
 
 __all__ = ["draw_region"]
 
 _DRAWS = 20_000
+# With more of the region on the other side of a globe all of the sphere is shown.
+_HIDDEN = 0.1
 
 
 def draw_region(region: Region, frame: str | Frame = EARTH) -> Any:
@@ -24,7 +27,12 @@ def draw_region(region: Region, frame: str | Frame = EARTH) -> Any:
     if not (region.manifold.has_longitudes and region.has_border):
         raise InvalidInputError(f"There is no border on S² to draw: {region!r}.")
     meaning = frame if isinstance(frame, Frame) else frame_named(frame)
-    view = view_of(None, region, _points(region), [], [], meaning)
+    points = _points(region)
+    view = view_of(None, region, points, [], [], meaning)
+    if np.mean(~np.isfinite(view.forward(points)).all(axis=1)) > _HIDDEN:
+        # Much of it is on the other side of the globe.
+        with suppress(MissingDependencyError):
+            view = view_of("eqearth" if meaning.has_land else "moll", region, points, [], [], meaning)
     ax = axes_for(view.shape)
     view.prepare(ax)
     if meaning.has_land:

@@ -36,7 +36,7 @@ def axes_for(shape: float | None) -> Any:
     ax = pyplot().subplots(figsize=(width, height), layout="constrained")[1]
     if shape is not None:
         # Where the picture does not fill its place, labels may use what is left, down to this.
-        ax.figure.get_layout_engine().set(h_pad=0.11, w_pad=0.07)
+        ax.figure.get_layout_engine().set(h_pad=0.2, w_pad=0.07)
     return ax
 
 

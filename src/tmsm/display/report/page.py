@@ -29,7 +29,7 @@ _LINE: dict[str, Any] = {"color": COLOURS[0], "width": 2, "shape": "hvh"}
 _PANEL: dict[str, Any] = {
     "yaxis": {"title": {"text": "points"}},
     "bargap": 0,
-    "margin": {"l": 55, "r": 10, "t": 12, "b": 45},
+    "margin": {"l": 55, "r": 10, "t": 12, "b": 60},
     "legend": {"x": 0.98, "xanchor": "right", "y": 0.98},
     "font": {"size": 12},
 }

@@ -149,8 +149,8 @@ def _rows(fit: Fit) -> list[Finding]:
         found.append(Finding("note", text))
     else:
         text = (
-            "The errors take all points for independent. If several belong to one storm, one animal, one visit, say so "
-            "(groups)."
+            "The errors take all points for independent. If several of them belong together, as positions of one storm "
+            "or sightings of one animal do, say so (groups)."
         )
         found.append(Finding("note", text))
     if fit.n_samples < _FEW_ROWS:
