@@ -109,10 +109,11 @@ def _models(names: str, known: list[str]) -> dict[str, Model]:
 def _described(one: ComparedFit, label: tuple[str, str], estimator: Estimator) -> dict[str, Any]:
     """A row of the table, as data."""
     fit = estimator.result_
-    centre = fit.centre
-    told = centre is not None and fit.undetermined is None
-    mean = np.asarray(fit.params[centre.name]) if centre is not None and told else None
-    error = fit.std_errors[centre.name] if centre is not None and told and fit.covariance is not None else None
+    centre, mean, error, words = fit.centre, fit.centre_point, None, ""
+    if centre is not None and mean is not None and fit.covariance is not None:
+        error = fit.std_errors[centre.name]
+        far = centre.kind == "direction" and fit.intervals(0.95, None)[centre.name][0] > 0.5 * np.pi
+        words = "hardly determined" if far else fit.frame.length(error)
     return {
         "model": label[0],
         "method": label[1],
@@ -121,7 +122,7 @@ def _described(one: ComparedFit, label: tuple[str, str], estimator: Estimator) -
         "centre": None if mean is None else [float(angle) for angle in fit.frame.lonlat(mean)],
         "centre_text": "" if mean is None else fit.frame.place(mean, error),
         "centre_error": None if error is None else float(np.degrees(error)),
-        "centre_error_text": "" if error is None else fit.frame.length(error),
+        "centre_error_text": words,
         "criterion": one.criterion,
         "above_the_best": one.difference,
         "std_error": one.std_error,

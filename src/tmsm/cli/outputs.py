@@ -9,9 +9,10 @@ from pathlib import Path
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.whole_files import is_standard_output, place_of
 
-__all__ = ["PICTURES", "check_outputs"]
+__all__ = ["PAGES", "PICTURES", "check_outputs"]
 
 PICTURES = (".png", ".svg", ".pdf", ".jpg")
+PAGES = (".html", ".htm")
 
 
 def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) -> None:
@@ -23,6 +24,8 @@ def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) ->
             continue
         if option == "--plot" and path.suffix.lower() not in PICTURES:
             raise InvalidInputError(f"--plot {str(path)!r} must end in {', '.join(PICTURES)}.")
+        if option == "--report" and not is_standard_output(path) and path.suffix.lower() not in PAGES:
+            raise InvalidInputError(f"--report {str(path)!r} must end in {', '.join(PAGES)}.")
         identity: object = "-"
         if not is_standard_output(path):
             if path.exists() and _identity(path) in read:

@@ -10,9 +10,13 @@ import typer
 
 from tmsm.cli.options import Sky, Where, real, whole
 from tmsm.foundation.arrays import FloatArray
+from tmsm.manifolds.frames import Frame, readable_length
 from tmsm.regions import Region
 
 __all__ = ["region", "simulate"]
+
+# Cells and leaves of the quadrature of an area, and the smallest that it sees, in steradians.
+_FINE, _SMALLEST = (5, 8), 1e-14
 
 
 def region(
@@ -38,20 +42,18 @@ def region(
     rows = [("valid", "yes"), ("kind", type(found).__name__)]
     if isinstance(found, SphericalPolygon):
         lon, lat = frame.lonlat(np.vstack(found.rings))
-        unit = "square degrees" if frame.is_sky else "km²"
-        area = f"{found.area * frame.unit.scale**2:,.0f} {unit} ({100 * found.area / (4 * np.pi):.3g} % of the sphere)"
         rows += [
             ("rings", f"{len(found.rings):,}"),
             ("vertices", f"{len(lon):,}"),
-            ("area", area),
+            ("area", _with_unit(found.area, frame)),
             ("length of the border", f"{found.perimeter * frame.unit.scale:,.0f}{frame.unit.symbol}"),
             (frame.coordinates[0], _covering_arc(lon)),
-            (frame.coordinates[1], f"{lat.min():.4g}° to {lat.max():.4g}°"),
+            (frame.coordinates[1], _latitudes(found, lat)),
         ]
     else:
         rows.append(("as given", repr(found)))
         if found.has_border:
-            rows.append(("area", _scattered_share(found)))
+            rows.append(("area", _area(found, frame)))
     show_facts(border, rows)
     if plot is not None:
         from tmsm.display.plots.region_display import draw_region
@@ -97,13 +99,26 @@ def simulate(
         say(f"{n:,} points: {out}")
 
 
-def _scattered_share(region: Region) -> str:
-    """About which share of the sphere a region is, by points that are spread over it."""
-    n = 100_000
-    inside = int(np.count_nonzero(region.contains(region.manifold.uniform(n, 0))))
-    if inside == 0:
-        return f"none of {n:,} points spread over the sphere lies inside: it is empty, or very small"
-    return f"about {100 * inside / n:.2g} % of the sphere"
+def _area(region: Region, frame: Frame) -> str:
+    """By quadrature that knows the border."""
+    from tmsm.measure.nodes import Grid, build_nodes
+
+    area = float(np.exp(build_nodes(region, Grid(*_FINE)).log_weights).sum())
+    if area < _SMALLEST:
+        return "none, or too small to see: the region is empty, or a sliver"
+    return _with_unit(area, frame, digits=5)
+
+
+def _with_unit(area: float, frame: Frame, digits: int = 10) -> str:
+    unit = "square degrees" if frame.is_sky else "km²"
+    size = readable_length(area * frame.unit.scale**2, digits)
+    return f"{size} {unit} ({100 * area / (4 * np.pi):.3g} % of the sphere)"
+
+
+def _latitudes(region: Region, lat: FloatArray) -> str:
+    """From south to north; a pole that lies inside counts, too."""
+    south, north = region.contains(np.array([[0.0, 0.0, -1.0], [0.0, 0.0, 1.0]]))
+    return f"{-90.0 if south else lat.min():.4g}° to {90.0 if north else lat.max():.4g}°"
 
 
 def _covering_arc(lon: FloatArray) -> str:
@@ -135,6 +150,11 @@ def _truth(model: str, mean: str, concentration: float, ovalness: float, toward:
     length = float(np.linalg.norm(major))
     if length < 1e-6:
         raise InvalidInputError("--toward must differ from --mean.")
+    if not 2.0 * ovalness <= concentration:
+        raise InvalidInputError(
+            f"--ovalness {ovalness:g} is beyond half of --concentration {concentration:g}: the density would have two "
+            "modes."
+        )
     params = {"mean_direction": direction, "major_axis": major / length}
     return Kent(), {**params, "concentration": concentration, "ovalness": ovalness}
 

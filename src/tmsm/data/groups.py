@@ -41,8 +41,9 @@ class Groups:
         """From one label a row: numbers, text, dates."""
         missing = find_missing(labels)
         if missing.shape != (n,):
+            hint = f" Give the column itself, such as table[{labels!r}]." if isinstance(labels, str) else ""
             raise InvalidInputError(
-                f"groups must have one label for each of the {n} rows of X; got shape {missing.shape}."
+                f"groups must have one label for each of the {n} rows of X; got shape {missing.shape}.{hint}"
             )
         if missing.any():
             raise InvalidInputError(

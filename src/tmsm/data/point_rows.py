@@ -19,7 +19,7 @@ from tmsm.foundation.angles import parse_angle
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.filters import Filter
-from tmsm.foundation.validation import parse_number
+from tmsm.foundation.validation import is_number, parse_number
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.manifolds.frames import EARTH, Frame, change_frame
 
@@ -121,6 +121,10 @@ class Request:
 
     def places(self, header: Sequence[str], whose: str) -> Places:
         """Where it stands, among the columns."""
+        if header and all(is_number(name) for name in header):
+            raise InvalidInputError(
+                f"The first line of {whose} holds numbers alone: put a line with the names of the columns before it."
+            )
         asked = {}
         groups = None if self.groups is None else column_at(header, self.groups, "groups", whose)
         if self.where is not None:

@@ -17,7 +17,7 @@ from tmsm.data.point_rows import Gathered, Places, PointFile, Request
 from tmsm.data.text_files import open_text
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.progress import with_progress
-from tmsm.foundation.validation import parse_number
+from tmsm.foundation.validation import is_number
 
 __all__ = ["read_text"]
 
@@ -86,7 +86,7 @@ def _start(file: TextIO, delimiter: str | None, name: str) -> _Start:
         line, lines = file.readline(), lines + 1
     names, waiting = line, ""
     # Names may stand in a remark: then numbers follow.
-    if remark and (not line or any(map(_is_number, re.split(r"[,;\t|\s]+", line)))):
+    if remark and (not line or any(map(is_number, re.split(r"[,;\t|\s]+", line)))):
         names, waiting, lines = remark.lstrip().lstrip("#").lstrip(" "), line, lines - 1
     if told is None and (delimiter is None or delimiter not in names):
         delimiter = max(_DELIMITERS, key=names.count)
@@ -241,7 +241,7 @@ def _fixed_columns(
     for (_, row), (_, line) in zip(rows, found, strict=True):
         # A row that blanks tell apart must be the same by its places, and no number may lie beside its column.
         words = line.split()
-        plausible = len(words) == len(header) and all(_is_number(words[k]) for k in both)
+        plausible = len(words) == len(header) and all(is_number(words[k]) for k in both)
         if plausible and any(words[k] != row[k] for k in both):
             return None
         for place in both:
@@ -249,11 +249,3 @@ def _fixed_columns(
             if " " in row[place] or (not row[place] and any(" " in cell for cell in beside)):
                 return None
     return header, rows
-
-
-def _is_number(text: str) -> bool:
-    try:
-        parse_number(text)
-    except ValueError:
-        return False
-    return True

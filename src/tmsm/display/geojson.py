@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.display.plots.fit_display import centre_of
 from tmsm.display.record import plain_numbers
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.inference.delta import check_level
@@ -57,7 +56,7 @@ def _centre_properties(fit: Fit, level: float, words: str) -> dict[str, Any]:
 
 
 def _point(fit: Fit) -> dict[str, Any] | None:
-    centre = centre_of(fit)
+    centre = fit.centre_point
     if centre is None:
         return None
     return {"type": "Point", "coordinates": [float(angle) for angle in lonlat_of(centre)]}

@@ -47,7 +47,8 @@ def estimate_rows(fit: Fit) -> list[TableRow]:
         if field.kind == "direction":
             rows.extend(_direction_rows(name, params[field.name], error, interval))
             if field.space(params[field.name]).has_longitudes and field.is_centre:
-                rows.append(_place_row(params[field.name], error, interval, fit.frame))
+                place = params[field.name] if fit.centre_point is None else fit.centre_point
+                rows.append(_place_row(place, error, interval, fit.frame))
         else:
             rows.extend(_array_rows(name, params[field.name], error, interval))
         rows.extend(_reading_row(fit, one, interval) for one in readings if one.after == field.name)

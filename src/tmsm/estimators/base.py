@@ -11,8 +11,6 @@ from copy import copy
 from html import escape
 from typing import Any, Self
 
-import numpy as np
-
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.display.geojson import geojson_of
@@ -415,7 +413,8 @@ class Estimator(Fitted):
             raise InvalidInputError(f"There are longitudes and latitudes on S², not on {fit.region.manifold!r}.")
         if fit.undetermined is not None:
             raise InvalidInputError(fit.undetermined)
-        lon, lat = fit.frame.lonlat(np.asarray(fit.params[fit.centre.name]))
+        assert fit.centre_point is not None, "it is determined"
+        lon, lat = fit.frame.lonlat(fit.centre_point)
         return float(lon), float(lat)
 
     def _repr_html_(self) -> str:

@@ -25,6 +25,7 @@ __all__ = [
     "check_vector",
     "count_rows",
     "find_missing",
+    "is_number",
     "parse_number",
     "short_repr",
 ]
@@ -271,6 +272,15 @@ def parse_number(text: str) -> float:
     if "_" in text or not text.isascii():
         raise ValueError(text)
     return float(text)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number as tables have them."""
+    try:
+        parse_number(text)
+    except ValueError:
+        return False
+    return True
 
 
 def count_rows(bad: BoolArray) -> str:

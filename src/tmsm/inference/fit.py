@@ -156,6 +156,19 @@ class Fit:
         """The parameter that says where the density is highest, where the family has one."""
         return self.model.centre_field
 
+    @cached_property
+    def centre_point(self) -> FloatArray | None:
+        """Where the density is highest, shape (D,): of an axis the end that is nearer to the rows.
+
+        None where the family has no centre, or the rows do not say where it is.
+        """
+        one = self.centre
+        if one is None or self.undetermined is not None:
+            return None
+        point = np.asarray(self.params[one.name], dtype=np.float64)
+        away = one.is_axis and float(self.kept.sample().X.mean(axis=0) @ point) < 0.0
+        return -point if away else point
+
     @property
     def known_covariance(self) -> FloatArray:
         """The covariance, or an error that says why there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any, final
 
 import numpy as np
@@ -22,6 +23,8 @@ _WIDE = np.radians(75.0)  # rows that reach so far are drawn on a map of everyth
 _OUTLINE = 241  # cells along a side in which the edge is looked for
 _AZIMUTHAL = ("aeqd", "airy", "gnom", "laea", "ortho", "stere")
 _CONIC = ("aea", "eqdc", "lcc")
+# What a definition says of the body that is drawn, and of its units: here it is a sphere of radius one.
+_OF_THE_ELLIPSOID = ("datum", "ellps", "units", "no_defs", "type", "towgs84", "nadgrids", "x_0", "y_0", "a", "b", "rf")
 
 
 @final
@@ -67,7 +70,7 @@ class ProjectedMap(SphereView):
         outline = self.outline()
         if len(outline):
             ax.plot(*outline.T, color="0.6", lw=0.8, zorder=0.5)
-            if self._outline_is_whole(outline):
+            if self._rim_is_empty():
                 ax.set_axis_off()
         ax.set(xlim=(self._low[0], self._high[0]), ylim=(self._low[1], self._high[1]))
         self.draw_graticule(ax)
@@ -132,7 +135,7 @@ class ProjectedMap(SphereView):
     def _shown(self, flat: FloatArray) -> BoolArray:
         return np.asarray(np.isfinite(self._under(flat)).all(axis=1))
 
-    def _outline_is_whole(self, outline: FloatArray) -> bool:
+    def _rim_is_empty(self) -> bool:
         """Whether no part of the rim of the window is shown."""
         low, high, share = self._low, self._high, np.linspace(0.0, 1.0, 50)
         across, up = low[0] + share * (high - low)[0], low[1] + share * (high - low)[1]
@@ -152,6 +155,13 @@ class ProjectedMap(SphereView):
 def _definition(projection: str, middle: FloatArray, radius: float) -> str:
     """The projection for pyproj, of a unit sphere, turned towards the rows where it does not say whither."""
     text = projection if "+proj" in projection else f"+proj={projection}"
+    if ":" in projection and "+proj" not in projection:  # a name in a list, such as EPSG:3035
+        import pyproj
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about what is left out here on purpose
+            given = pyproj.CRS.from_user_input(projection).to_dict()
+        text = " ".join(f"+{key}={value}" for key, value in given.items() if key not in _OF_THE_ELLIPSOID)
     found = re.search(r"\+proj=(\w+)", text)
     name = found[1] if found else ""
     zone = re.search(r"\+zone=(\d+)", text)

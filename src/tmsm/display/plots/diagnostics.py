@@ -116,8 +116,7 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
     if region.has_border:
         seen, drawn = (scale * region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws))
         panels.append(_histogram(f"distance to the border{unit}", seen, drawn, weight))
-    if fitted.centre is not None and fitted.undetermined is None:
-        centre = np.asarray(params[fitted.centre.name])
+    if (centre := fitted.centre_point) is not None:
         seen, drawn = (
             scale * manifold.geodesic_distance(rows, np.broadcast_to(centre, rows.shape)) for rows in (X, draws)
         )

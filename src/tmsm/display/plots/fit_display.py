@@ -24,7 +24,6 @@ from tmsm.regions import Region
 
 __all__ = [
     "FitDisplay",
-    "centre_of",
     "distances_on_grid",
     "draw_border",
     "draw_land",
@@ -129,7 +128,7 @@ class FitDisplay:
         others = checked_marks(marks, region.manifold)
         X = found[0].kept.sample().X
         rings = {label: rings_of(one, level) for label, one in zip(self.fits, found, strict=True)}
-        centres = [centre for one in found if (centre := centre_of(one)) is not None]
+        centres = [centre for one in found if (centre := one.centre_point) is not None]
         centres += [mark.X[0] for mark in others if mark.is_single]
         self.view_ = view_of(view, region, X, centres, [ring for some in rings.values() for ring in some], meaning)
         self.ax_ = axes_for(self.view_.shape) if ax is None else ax
@@ -146,7 +145,7 @@ class FitDisplay:
             name = f"{label}, {100 * level:g} % region" if rings[label] else label
             if one.undetermined is not None:
                 self.ax_.plot([], [], ls="none", label=f"{label}: no centre in reach")
-            self._draw_centre(name, centre_of(one), rings[label], k)
+            self._draw_centre(name, one.centre_point, rings[label], k)
         self._draw_marks(others)
         self.legend_ = None
         if legend:
@@ -283,21 +282,12 @@ def region_of(fits: Sequence[Fit]) -> Region:
     return next((region for region in regions if region.has_border), regions[0])
 
 
-def centre_of(fitted: Fit) -> FloatArray | None:
-    """The middle of a fitted distribution; None where its family has none, or the rows do not say where it is."""
-    if fitted.centre is None or fitted.undetermined is not None:
-        return None
-    return np.asarray(fitted.params[fitted.centre.name], dtype=np.float64)
-
-
 def rings_of(fitted: Fit, level: float) -> list[FloatArray]:
     """The border of the confidence region of a centre on S² or in the plane; empty where there is none."""
-    if (
-        fitted.centre is None
-        or centre_of(fitted) is None
-        or fitted.covariance is None
-        or fitted.region.manifold.dim != 2
-    ):
+    centre = fitted.centre_point
+    if fitted.centre is None or centre is None or fitted.covariance is None or fitted.region.manifold.dim != 2:
         return []
-    rings: list[FloatArray] = fitted.confidence_region(fitted.centre.name, level).rings
-    return rings
+    found = fitted.confidence_region(fitted.centre.name, level)
+    # Of an axis the end that is drawn may be the other one.
+    other = fitted.centre.is_axis and float(found.estimate @ centre) < 0.0
+    return [-ring if other else ring for ring in found.rings]

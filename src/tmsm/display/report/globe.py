@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tmsm.display.plots.curves import angles_to, border_of, level_curves, unit_or
-from tmsm.display.plots.fit_display import centre_of, mass_levels, region_of, rings_of
+from tmsm.display.plots.fit_display import mass_levels, region_of, rings_of
 from tmsm.display.plots.land import FINE, FINEST, land_near
 from tmsm.display.plots.marks import MARK_COLOURS, RING_COLOURS, Mark
 from tmsm.display.plots.scene import fitting_border
@@ -128,7 +128,7 @@ def globe_data(
         raise InvalidInputError(f"A report has a globe: it is for points on S², not on {region.manifold!r}.")
     X = first.kept.sample().X
     shown = X[:: -(-len(X) // MAX_POINTS)]
-    centres = {label: centre for label, one in fits.items() if (centre := centre_of(one)) is not None}
+    centres = {label: centre for label, one in fits.items() if (centre := one.centre_point) is not None}
     rings = {label: rings_of(fits[label], 0.95) for label in centres}
     single = [mark.X[0] for mark in marks if mark.is_single]
     curves = [ring for some in rings.values() for ring in some]
@@ -221,7 +221,7 @@ def _density_lines(one: Fit) -> list[FloatArray]:
     if found is None:
         return []
     levels, dense = found
-    given = centre_of(one)
+    given = one.centre_point
     centre = unit_or(dense.mean(axis=0), dense[0]) if given is None else given
     reach = min(1.2 * angles_to(centre, dense).max(), np.pi)
     return level_curves(lambda X: one.model.log_kernel(X, one.theta), centre, levels, reach)

@@ -93,7 +93,8 @@ def _centre(fits: Mapping[str, Fit]) -> list[Finding]:
             there = np.asarray(other.params[other.centre.name])
             name = f"{label[:1].upper()}{label[1:]}"
             away = distance_between(mean, there, frame)
-            text = f"{name}: the centre would lie {away} away, at {frame.place(there)}."
+            error = None if other.covariance is None else other.std_errors[other.centre.name]
+            text = f"{name}: the centre would lie {away} away, at {frame.place(there, error)}."
             found.append(Finding("note", text))
     return found
 
@@ -119,7 +120,12 @@ def _goodness(fit: Fit) -> list[Finding]:
     model = type(fit.configuration["model"]).__name__
     name = _MODELS.get(model, model).split(" (")[0]
     if goodness is None:
-        return [Finding("note", "There are too few points to test whether the model fits.")]
+        return [
+            Finding(
+                "note",
+                "Whether the model fits cannot be tested: there are too few points for it, or the model is too wide.",
+            )
+        ]
     p = readable_p(goodness.p_value)
     if goodness.p_value >= _DOUBT:
         return [Finding("good", f"The points do not contradict the model, {name} ({p}).")]
