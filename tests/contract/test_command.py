@@ -273,7 +273,7 @@ def test_a_picture_of_the_fit(folder, tmp_path):
 
 BAD = {
     "no file": (["fit", "absent.csv", "--region", "usa"], "There is no file 'absent.csv'"),
-    "folder": (["fit", ".", "--region", "usa"], "is a folder; give a file of points"),
+    "folder": (["fit", ".", "--region", "usa"], "is a folder; give the file that holds the points"),
     "empty": (["fit", "empty.csv", "--region", "usa"], "empty.csv is empty"),
     "heading only": (["fit", "heading.csv", "--region", "usa"], "heading.csv holds no points"),
     "no columns": (

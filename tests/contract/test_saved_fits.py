@@ -397,7 +397,7 @@ ODD = {
     ),
     "deep objects": (REGION, nested(7), "rows has|is damaged"),
     "deep lists": (REGION, deep(60), "region has more than 50 levels"),
-    "stray members": (REGION, {"__reduce__": "x"}, "region is nothing that tmsm writes"),
+    "stray members": (REGION, {"__reduce__": "x"}, "region is not what tmsm writes"),
     "other region": (REGION, thing("Cap", **CAP), "rows has .* outside the region"),
     "configuration": (("fit", "configuration"), [], "configuration is not what tmsm writes"),
     "stray setting": (("fit", "configuration", "colour"), 1, "is damaged: its numbers make no fit"),
@@ -485,7 +485,7 @@ def test_truncated_files(document, tmp_path):
 
 
 def test_places_without_a_fit(tmp_path):
-    with pytest.raises(InvalidInputError, match="is a folder; give the file of a saved fit"):
+    with pytest.raises(InvalidInputError, match="is a folder; give the file that holds a saved fit"):
         tmsm.load(tmp_path)
     with pytest.raises(InvalidInputError, match=r"There is no file .*absent\.json"):
         tmsm.load(tmp_path / "absent.json")

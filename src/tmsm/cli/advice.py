@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["for_command"]
+__all__ = ["WORDS", "for_command"]
 
 # What the library says, as a regular expression, and what the command says instead, in this order.
-_WORDS: tuple[tuple[str, str], ...] = (
+WORDS: tuple[tuple[str, str], ...] = (
     (r"or drop such rows with outside='drop'", "or leave such points out with --outside drop"),
     (r"leave rows beyond it out with outside='drop'", "leave points beyond it out with --outside drop"),
     (r"Check the region's side \(~region is the other one\)", "Check the side of the border"),
@@ -26,8 +26,8 @@ _WORDS: tuple[tuple[str, str], ...] = (
      "With none the model is vmf"),
     (r"[Uu]se Bingham\(\)", "use --model bingham"),
     (r", or project the rows to a plane and use MultivariateNormal\(\)", ""),
-    (r"Use Kent\(\) or VonMisesFisher\(\)", "Use --model kent or --model vmf"),
-    (r"Use VonMisesFisher\(\)", "Use --model vmf"),
+    (r"Kent\(\) or VonMisesFisher\(\)", "--model kent or --model vmf"),
+    (r"\bVonMisesFisher\(\)(?!;)", "--model vmf"),
     (r"\bwhere balanced=False", ""),
     (r"ScoreMatching needs none", "--method score needs none"),
     (r"use ScoreMatching or TruncatedMLE", "use --method score or --method mle"),
@@ -61,6 +61,6 @@ _WORDS: tuple[tuple[str, str], ...] = (
 
 def for_command(text: str) -> str:
     """A sentence of the library as the command says it."""
-    for said, instead in _WORDS:
+    for said, instead in WORDS:
         text = re.sub(said, instead, text)
     return text

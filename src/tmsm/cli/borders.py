@@ -11,6 +11,7 @@ import numpy as np
 
 from tmsm.cli.streams import say
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.given_files import check_file
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds import Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
@@ -199,16 +200,13 @@ def _read_operand(text: str, where: str | None, frame: Frame | None) -> Region:
         kind, _, rest = text.partition(":")
         return _shape(kind, rest)
     path = Path(text)
-    if path.is_dir() and path.suffix.lower() != ".gdb":
-        raise InvalidInputError(f"{text!r} is a folder; give the file that holds the border.")
     if not path.exists():
         hint = " Write & | - between borders with blanks round them." if any(sign in text for sign in "&|") else ""
         raise InvalidInputError(
             f"There is no file {text!r}. Give a border as GeoJSON, any file that geopandas reads, a HEALPix mask or "
             f"MOC, or usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH, everywhere.{hint}"
         )
-    if path.is_file() and path.stat().st_size == 0:
-        raise InvalidInputError(f"{path.name} is empty.")
+    check_file(path, "the border", folders=(".gdb",))
     if _is_mask(path):
         if where is not None:
             raise InvalidInputError(f"{path.name} is a mask of the sky, which has no properties to filter by.")

@@ -12,9 +12,10 @@ import numpy as np
 from tmsm.data.map_grids import CrsProjection, ImageGrid, MapGrid, WcsProjection
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.given_files import check_file
 from tmsm.foundation.optional import load_package
 from tmsm.manifolds.frames import EARTH, GALACTIC, ICRS
-from tmsm.regions.healpix_files import check_file, kind_of_file, open_fits, read_healpix
+from tmsm.regions.healpix_files import kind_of_file, open_fits, read_healpix
 
 __all__ = ["MapFile", "read_map"]
 
@@ -53,7 +54,8 @@ def read_map(path: Any) -> MapFile:
         return MapFile(path.name, values, found.frame, nest=found.nest)
     if kind.startswith("moc"):
         raise InvalidInputError(
-            f"{path.name} is a coverage map (MOC), which says where was looked and not how long: it is a region."
+            f"{path.name} is a coverage map (MOC), which tells what was observed, not for how long. Use it as the "
+            "region."
         )
     return _read_image(path) if kind == "image" else _read_raster(path)
 

@@ -15,6 +15,7 @@ from tmsm.data.point_tables import read_text
 from tmsm.foundation.errors import InvalidInputError, MissingDependencyError
 from tmsm.foundation.filters import Filter, named_list
 from tmsm.foundation.geo_files import read_frame, selected_frame
+from tmsm.foundation.given_files import check_file
 from tmsm.foundation.json_text import read_json
 from tmsm.foundation.optional import load_package
 from tmsm.foundation.validation import check_option
@@ -59,16 +60,10 @@ def read_points(
         "earth": longitude and latitude.  "icrs": right ascension and declination.  "galactic": galactic longitude and
         latitude.  Columns of the other frame of the sky are converted where a file has no others.
     """
-    path = Path(path)
     check_option(bad, ["raise", "skip"], "bad")
     check_option(frame, [name for name in FRAMES if name != PLAIN.name], "frame")
     request = Request(columns, groups, Filter.of(where), bad, FRAMES[frame])
-    if not path.exists():
-        raise InvalidInputError(f"There is no file {str(path)!r}.")
-    if path.is_dir():
-        raise InvalidInputError(f"{str(path)!r} is a folder; give a file of points.")
-    if path.is_file() and path.stat().st_size == 0:
-        raise InvalidInputError(f"{path.name} is empty.")
+    path = check_file(path, "the points")
     ending = (path.suffixes or [""])[-2 if path.suffix == ".gz" and len(path.suffixes) > 1 else -1].lower()
     if ending in _TEXT:
         found = read_text(path, _TEXT[ending], request)

@@ -16,6 +16,7 @@ import numpy as np
 
 from tmsm.display.summary import estimate_rows, facts_of
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.given_files import check_file
 from tmsm.foundation.json_text import read_json
 from tmsm.foundation.text import facts_text, plain_table
 from tmsm.foundation.validation import short_repr
@@ -101,10 +102,7 @@ class FitRecord:
     @staticmethod
     def load(path: Path) -> FitRecord:
         """From a file; one clear error where it is none of ours."""
-        if path.is_dir():
-            raise InvalidInputError(f"{str(path)!r} is a folder; give the file of a saved fit.")
-        if not path.is_file():
-            raise InvalidInputError(f"There is no file {str(path)!r}.")
+        path = check_file(path, "a saved fit")
         try:
             content = read_json(path)
         except OSError as error:

@@ -110,7 +110,7 @@ def decode(value: Any, name: str, depth: int = 0) -> Any:
             return decode_array(value, name)
         if members == {"class", "module", "arguments"}:
             return _decode_object(value, name, depth)
-    raise InvalidInputError(f"{name} is nothing that tmsm writes: {short_repr(value)}.")
+    raise InvalidInputError(f"{name} is not what tmsm writes: {short_repr(value)}.")
 
 
 def decode_array(value: Any, name: str) -> np.ndarray[Any, Any]:

@@ -312,7 +312,7 @@ class _Parser:
             return self._comparison()
         self.depth += 1
         if self.depth > _DEEPEST:
-            self._fail_here(f"there are more than {_DEEPEST} parentheses in each other")
+            self._fail_here(f"there are more than {_DEEPEST} nested parentheses")
         inner = self._either()
         self._expect(")")
         self.depth -= 1

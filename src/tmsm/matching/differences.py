@@ -138,7 +138,7 @@ def row_extent(manifold: Manifold, sample: FloatArray) -> FloatArray:
 
 
 def _refuse_jumps(values: Values, manifold: Manifold, X: FloatArray, here: FloatArray, extent: FloatArray) -> None:
-    """Raise where a function is constant but for jumps: then no gradient tells what it does."""
+    """Raise where a function is constant except for jumps: then no gradient tells what it does."""
     share, clear = _JUMPS[bool((here == here.astype(np.float32)).all())]
     if np.ptp(here) <= clear * float(np.abs(here).max()):
         return
@@ -147,7 +147,7 @@ def _refuse_jumps(values: Values, manifold: Manifold, X: FloatArray, here: Float
     levels = np.unique(here[flat]).size
     if flat.mean() >= _CONSTANT_SHARE and levels > 1:
         raise InvalidInputError(
-            f"log_exposure is constant but for jumps: at {int(flat.sum())} of {len(flat)} rows that were tried its "
+            f"log_exposure is constant except for jumps: at {int(flat.sum())} of {len(flat)} rows that were tried its "
             f"values do not change nearby, and they take {levels} different values. Jumps have no gradient. "
             "Interpolate between the values (ExposureMap does so for maps), or return (values, gradients)."
         )

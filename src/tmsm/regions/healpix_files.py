@@ -22,7 +22,6 @@ from tmsm.manifolds.frames import GALACTIC, ICRS
 __all__ = [
     "HealpixFile",
     "Kind",
-    "check_file",
     "frame_of_header",
     "kind_of_file",
     "open_fits",
@@ -65,18 +64,6 @@ class HealpixFile:
     pixels: Any
     values: FloatArray
     frame: str | None
-
-
-def check_file(path: Any, what: str) -> Path:
-    """The path of a file that is there and not empty; ``what`` it should hold."""
-    place = Path(path)
-    if place.is_dir():
-        raise InvalidInputError(f"{str(place)!r} is a folder; give the file that holds {what}.")
-    if not place.is_file():
-        raise InvalidInputError(f"There is no file {str(place)!r}.")
-    if place.stat().st_size == 0:
-        raise InvalidInputError(f"{place.name} is empty.")
-    return place
 
 
 def kind_of_file(path: Path) -> Kind:

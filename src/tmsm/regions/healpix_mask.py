@@ -10,12 +10,13 @@ import numpy as np
 
 from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.given_files import check_file
 from tmsm.foundation.optional import load_package
 from tmsm.foundation.validation import check_count, check_flag, check_number
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.manifolds.frames import frame_named
-from tmsm.regions.healpix_files import check_file, kind_of_file, read_healpix, read_moc
+from tmsm.regions.healpix_files import kind_of_file, read_healpix, read_moc
 from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.polygon.outlines import ROOM, chain_edges, height_above_arcs, vertex_numbers
 from tmsm.regions.polygon.spherical import SphericalPolygon, polygon_of_outline

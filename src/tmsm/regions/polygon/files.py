@@ -11,6 +11,7 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.filters import Filter
 from tmsm.foundation.geo_files import read_frame, selected_frame
+from tmsm.foundation.given_files import check_file
 from tmsm.foundation.json_text import read_json
 from tmsm.foundation.validation import short_repr
 from tmsm.regions.polygon.geojson import LonLatPolygon, geojson_polygons, geometry_polygons
@@ -24,13 +25,7 @@ def file_polygons(path: Any, where: Filter | str | None) -> tuple[list[LonLatPol
     """All polygons of a file that a filter matches, and the point inside that a GeoJSON may keep."""
     if not isinstance(path, str | Path):
         raise InvalidTypeError(f"from_file takes the path of a file; got {type(path).__name__}.")
-    chosen, path = Filter.of(where), Path(path)
-    if path.is_dir() and path.suffix.lower() != ".gdb":
-        raise InvalidInputError(f"{str(path)!r} is a folder; give the file that holds the border.")
-    if not path.exists():
-        raise InvalidInputError(f"There is no file {str(path)!r}.")
-    if path.is_file() and path.stat().st_size == 0:
-        raise InvalidInputError(f"{path.name} is empty.")
+    chosen, path = Filter.of(where), check_file(path, "the border", folders=(".gdb",))
     ending = path.suffix.lower()
     if ending == ".wkt":
         if chosen is not None:
