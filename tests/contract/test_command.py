@@ -250,6 +250,10 @@ def test_region_and_its_picture(folder, tmp_path):
     assert f"{square.area * 6371.0088**2:,.0f} km²" in done.stdout
     assert (tmp_path / "border.png").read_bytes().startswith(b"\x89PNG")
     assert "Cap(" in good("region", "cap:10,20,30", cwd=tmp_path).stdout
+    small = 6371.0088**2 * np.radians(0.2) * np.diff(np.sin(np.radians([50.0, 50.1])))[0]
+    assert f"{small:.5g} km²" in good("region", "box:10,50,10.2,50.1", cwd=tmp_path).stdout
+    both = good("region", "box:0,0,10,10 & box:10,0,20,10", cwd=tmp_path).stdout
+    assert "none, or too small to see: the region is empty, or a sliver" in both
 
 
 @pytest.mark.slow
@@ -338,6 +342,31 @@ BAD = {
         ["fit", "good.csv", "--region", "usa", "--mark", "Vienna=16.4,148.2"],
         "--mark 'Vienna=16.4,148.2' is not on the sphere: lat must be within ±90 degrees",
     ),
+    "no names of columns": (
+        ["fit", "bare.csv", "--region", "usa"],
+        "The first line of bare.csv holds numbers alone: put a line with the names of the columns before it.",
+    ),
+    "report of another kind": (
+        ["fit", "good.csv", "--region", "usa", "--report", "r.png"],
+        "--report 'r.png' must end in .html, .htm.",
+    ),
+    "two modes": (
+        [
+            "simulate",
+            "5",
+            "--region",
+            "usa",
+            "--model",
+            "kent",
+            "--mean=-90,38",
+            "--concentration",
+            "3",
+            "--ovalness",
+            "2",
+            "--toward=-80,38",
+        ],
+        "--ovalness 2 is beyond half of --concentration 3: the density would have two modes.",
+    ),
     "sky": (["fit", "good.csv", "--region", "everywhere", "--sky", "mars"], "--sky='mars' is not an option"),
     "border of the Earth": (
         ["fit", "good.csv", "--region", "usa", "--sky", "icrs"],
@@ -408,6 +437,7 @@ def bad_folder(tmp_path_factory):
         "heading.csv": "lon,lat\n",
         "names.csv": "a,b\n1,2\n",
         "good.csv": f"lon,lat\n{three}",
+        "bare.csv": three,
         "good.doc": f"lon,lat\n{three}",
         "many.csv": f"lon,lat\n{many}",
         "text.csv": "lon,lat\n-97,39\n-90,north\n",

@@ -10,7 +10,7 @@ import tmsm
 from tmsm.display.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.display.plots.curves import border_of
 from tmsm.display.plots.diagnostics import histograms
-from tmsm.display.plots.fit_display import mass_levels
+from tmsm.display.plots.fit_display import mass_levels, rings_of
 from tmsm.display.plots.land import land_curves
 from tmsm.display.plots.region_display import draw_region
 from tmsm.display.plots.style import LAND
@@ -99,6 +99,34 @@ def test_several_fits_share_a_picture(X, fit):
     assert display.ax_ is axes
     labels = [text.get_text() for text in display.legend_.get_texts()]
     assert labels == ["rows (800)", "border", "ours, 95 % region", "ordinary, 95 % region"]
+
+
+def test_a_region_on_both_sides_of_a_globe_is_shown_whole():
+    from astropy_healpix import HEALPix
+
+    grid = HEALPix(4, order="ring")
+    north = grid.healpix_to_lonlat(np.arange(grid.npix))[1].to_value("deg")
+    figure = draw_region(tmsm.HealpixMask(4, np.flatnonzero(np.abs(north) > 30.0)), "galactic")
+    # A globe is as high as it is wide; a map of all of the sky is not.
+    low, high = (np.array(figure.axes[0].get_xlim()), np.array(figure.axes[0].get_ylim()))
+    assert np.ptp(low) > 1.8 * np.ptp(high)
+
+
+def test_of_an_axis_the_end_among_the_rows_is_shown():
+    region, model = tmsm.LonLatBox(-100, 10, -60, 35), tmsm.Watson()
+    axis = tmsm.lonlat_to_xyz(-80.0, 23.0)
+    X = model.sample(900, region, random_state=0, axis=axis, concentration=15.0)
+    X *= np.sign(X @ axis)[:, None]
+    fit = tmsm.ScoreMatching(model, region).fit(X)
+    assert fit.params_.axis @ axis < 0.0  # as an axis is written, its largest entry is positive
+    assert fit.result_.centre_point @ axis > 0.9
+    assert fit.lonlat_ == pytest.approx((-80.0, 23.0), abs=3.0)
+    assert "(-80." in fit.summary() or "(-79." in fit.summary()
+    near = max(histograms(fit.result_), key=lambda panel: panel.title).edges[-1]
+    assert near < 45.0  # degrees
+    assert fit.to_geojson()["features"][0]["geometry"]["coordinates"] == pytest.approx([-80.0, 23.0], abs=3.0)
+    ring = next(np.vstack(rings) for rings in [rings_of(fit.result_, 0.95)])
+    assert (ring @ axis > 0.9).all()
 
 
 def test_regions_without_curves_and_flat_ones():

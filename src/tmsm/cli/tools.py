@@ -15,8 +15,8 @@ from tmsm.regions import Region
 
 __all__ = ["region", "simulate"]
 
-# Cells and leaves of the quadrature of an area, and the smallest that it sees, in steradians.
-_FINE, _SMALLEST = (5, 8), 1e-14
+# Cells and leaves of the quadrature of an area with the digits that are right, and the smallest that it sees, in sr.
+_CELL, _LEAVES, _SMALLEST = 5, ((8, 5), (5, 4), (3, 3), (1, 2)), 1e-14
 
 
 def region(
@@ -101,12 +101,21 @@ def simulate(
 
 def _area(region: Region, frame: Frame) -> str:
     """By quadrature that knows the border."""
+    from tmsm.foundation.errors import TooManyNodesError
     from tmsm.measure.nodes import Grid, build_nodes
+    from tmsm.regions import HealpixMask
 
-    area = float(np.exp(build_nodes(region, Grid(*_FINE)).log_weights).sum())
-    if area < _SMALLEST:
-        return "none, or too small to see: the region is empty, or a sliver"
-    return _with_unit(area, frame, digits=5)
+    if isinstance(region, HealpixMask):
+        return _with_unit(region.area, frame)
+    for leaf, digits in _LEAVES:
+        try:
+            area = float(np.exp(build_nodes(region, Grid(_CELL, leaf)).log_weights).sum())
+        except TooManyNodesError:  # a long border
+            continue
+        if area < _SMALLEST:
+            return "none, or too small to see: the region is empty, or a sliver"
+        return _with_unit(area, frame, digits)
+    return "not known: the border is too detailed"
 
 
 def _with_unit(area: float, frame: Frame, digits: int = 10) -> str:

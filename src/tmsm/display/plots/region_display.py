@@ -32,7 +32,9 @@ def draw_region(region: Region, frame: str | Frame = EARTH) -> Any:
     if np.mean(~np.isfinite(view.forward(points)).all(axis=1)) > _HIDDEN:
         # Much of it is on the other side of the globe.
         with suppress(MissingDependencyError):
-            view = view_of("eqearth" if meaning.has_land else "moll", region, points, [], [], meaning)
+            view = view_of(
+                f"+proj={'eqearth' if meaning.has_land else 'moll'} +lon_0=0", region, points, [], [], meaning
+            )
     ax = axes_for(view.shape)
     view.prepare(ax)
     if meaning.has_land:
