@@ -121,7 +121,7 @@ def test_of_an_axis_the_end_among_the_rows_is_shown():
     assert fit.params_.axis @ axis < 0.0  # as an axis is written, its largest entry is positive
     assert fit.result_.centre_point @ axis > 0.9
     assert fit.lonlat_ == pytest.approx((-80.0, 23.0), abs=3.0)
-    assert "(-80." in fit.summary() or "(-79." in fit.summary()
+    assert f"({fit.lonlat_[0]:.3f}°" in fit.summary()
     near = max(histograms(fit.result_), key=lambda panel: panel.title).edges[-1]
     assert near < 45.0  # degrees
     assert fit.to_geojson()["features"][0]["geometry"]["coordinates"] == pytest.approx([-80.0, 23.0], abs=3.0)
