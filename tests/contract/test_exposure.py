@@ -287,7 +287,7 @@ def test_an_error_that_matters_is_said():
 @pytest.mark.parametrize("estimator", [tmsm.ScoreMatching, tmsm.TruncatedMLE])
 def test_values_in_steps_are_refused(estimator):
     for log_exposure in (values_of(in_steps), lambda X: np.log(2.0 + np.floor(40.0 * X[:, 1]) / 40.0)):
-        with pytest.raises(ValueError, match=r"constant but for jumps: at \d+ of 200 rows .* Interpolate"):
+        with pytest.raises(ValueError, match=r"constant except for jumps: at \d+ of 200 rows .* Interpolate"):
             on_cap(log_exposure, estimator)
     # Flat in most places is no step function.
     on_cap(lambda X: np.minimum(0.0, 0.2 - X[:, 1]), estimator)

@@ -376,7 +376,7 @@ def test_files_that_are_no_maps(tmp_path, monkeypatch):
     (tmp_path / "x.fits").write_bytes(b"SIMPLE  =  T")
     refused(tmp_path / "x.fits", r"x\.fits cannot be read as FITS")
     (tmp_path / "x.moc").write_text("3/1-4")
-    refused(tmp_path / "x.moc", r"x\.moc is a coverage map \(MOC\), which says where")
+    refused(tmp_path / "x.moc", r"x\.moc is a coverage map \(MOC\), which tells what was observed")
     refused(tmp_path / "none.fits", "There is no file")
     refused(
         healpix_file(tmp_path / "log.fits", -np.ones(12)), r"log\.fits: The exposure must be finite and not negative"

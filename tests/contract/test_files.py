@@ -470,7 +470,7 @@ def test_every_tampered_field_of_a_saved_fit(saved, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is not JSON"),
+        ("", "odd.json is empty"),
         ("[null]", "is JSON, but not a fit"),
         (nested(100_000), "nested too deep"),
         ("9" * 5000, "thousands of digits"),

@@ -83,7 +83,7 @@ SYNTAX = {
     "mag in 5": "at character 8, before '5': '(' is wanted.",
     "1 < mag < 5": "at character 9, before '< 5': 'and', 'or' or the end is wanted.",
     "[ ] = 1": "at character 1, before '[ ] = 1': the name in the brackets is empty.",
-    "(" * 60 + "a = 1": "there are more than 50 parentheses in each other.",
+    "(" * 60 + "a = 1": "there are more than 50 nested parentheses.",
     "__import__('os')": "at character 11, before \"('os')\": a comparison is wanted",
 }
 

@@ -478,13 +478,16 @@ def test_printed_numbers_are_no_fit(document, tmp_path):
 def test_truncated_files(document, tmp_path):
     text = json.dumps(document)
     path = tmp_path / "cut.json"
-    for share in (0.0, 0.1, 0.5, 0.99):
+    for share in (0.1, 0.5, 0.99):
         path.write_text(text[: int(share * len(text))])
         with pytest.raises(InvalidInputError, match=r"^cut.json is not a fit saved by tmsm: .*not JSON"):
             tmsm.load(path)
 
 
 def test_places_without_a_fit(tmp_path):
+    (tmp_path / "empty.json").touch()
+    with pytest.raises(InvalidInputError, match=r"^empty\.json is empty"):
+        tmsm.load(tmp_path / "empty.json")
     with pytest.raises(InvalidInputError, match="is a folder; give the file that holds a saved fit"):
         tmsm.load(tmp_path)
     with pytest.raises(InvalidInputError, match=r"There is no file .*absent\.json"):

@@ -24,8 +24,6 @@ def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) ->
             continue
         if option == "--plot" and path.suffix.lower() not in PICTURES:
             raise InvalidInputError(f"--plot {str(path)!r} must end in {', '.join(PICTURES)}.")
-        if option == "--report" and not is_standard_output(path) and path.suffix.lower() not in PAGES:
-            raise InvalidInputError(f"--report {str(path)!r} must end in {', '.join(PAGES)}.")
         identity: object = "-"
         if not is_standard_output(path):
             if path.exists() and _identity(path) in read:
@@ -37,6 +35,9 @@ def check_outputs(inputs: Sequence[Path], outputs: Mapping[str, Path | None]) ->
             shared = "both go to standard output" if identity == "-" else f"are one file, {str(path)!r}"
             raise InvalidInputError(f"{written[identity]} and {option} {shared}.")
         written[identity] = option
+    page = outputs.get("--report")
+    if page is not None and not is_standard_output(page) and page.suffix.lower() not in PAGES:
+        raise InvalidInputError(f"--report {str(page)!r} must end in {', '.join(PAGES)}.")
 
 
 def _check_folder(path: Path, place: Path) -> None:
