@@ -56,11 +56,15 @@ def test_a_data_frame_of_estimates(fit, backend):
     frame = narwhals.from_native(fit.to_frame(backend))
     assert frame.columns == ["parameter", "index", "estimate", "std_error", "low", "high", "unit"]
     rows = {(row["parameter"], row["index"]): row for row in frame.iter_rows(named=True)}
-    assert len(rows) == len(frame) == 7
+    assert len(rows) == len(frame) == 8
     low, high = fit.confidence_interval().concentration
     kappa = rows["concentration", ""]
     assert (kappa["estimate"], kappa["std_error"]) == (fit.params_.concentration, fit.std_errors_.concentration)
     assert (kappa["low"], kappa["high"], kappa["unit"]) == (low, high, "")
+    spread = rows["concentration", "spread (1σ)"]
+    assert spread["unit"] == "degrees"
+    lengths = [spread[name] for name in ("low", "estimate", "high")]
+    np.testing.assert_allclose(lengths, np.degrees([1 / np.sqrt(k) for k in (high, fit.params_.concentration, low)]))
     assert [rows["mean_direction", axis]["estimate"] for axis in "xyz"] == fit.params_.mean_direction.tolist()
     lon, lat = (rows["mean_direction", name] for name in ("longitude", "latitude"))
     assert (lon["estimate"], lat["estimate"]) == pytest.approx(fit.lonlat_)
@@ -93,7 +97,7 @@ def test_frames_of_directions_elsewhere():
     circle = tmsm.Cap([0.0, 1.0], 1.4)
     X = VMF.sample(200, circle, random_state=0, mean_direction=[0.0, 1.0], concentration=5.0)
     names = tmsm.ScoreMatching(VMF, circle).fit(X).to_frame()["index"].tolist()
-    assert names == ["x", "y", "angle", ""]
+    assert names == ["x", "y", "angle", "", "spread (1σ)"]
     round_the_pole = [[0.6, 0.0, 0.8], [-0.6, 0.0, 0.8], [0.0, 0.6, 0.8], [0.0, -0.6, 0.8]]
     pole = tmsm.NaiveMLE(VMF).fit(np.tile(round_the_pole, (20, 1)))
     rows = pole.to_frame().set_index("index")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.data.point_rows import MISSING, Gathered, PointFile, Request
+from tmsm.data.point_rows import Gathered, PointFile, Request
 from tmsm.data.point_tables import read_text
 from tmsm.foundation.errors import InvalidInputError, MissingDependencyError
 from tmsm.foundation.filters import Filter, named_list
@@ -18,7 +18,7 @@ from tmsm.foundation.geo_files import read_frame, selected_frame
 from tmsm.foundation.given_files import check_file
 from tmsm.foundation.json_text import read_json
 from tmsm.foundation.optional import load_package
-from tmsm.foundation.validation import check_option
+from tmsm.foundation.validation import check_option, is_missing
 from tmsm.manifolds.frames import FRAMES, PLAIN
 from tmsm.regions.polygon.geojson import check_crs
 
@@ -84,7 +84,7 @@ def read_points(
         why = f": all {found.n_bad:,} rows are bad, the first: {found.first_bad}" if found.n_bad else ""
         raise InvalidInputError(f"{path.name} holds no points{why}.")
     if found.groups is not None:
-        blank = np.isin(np.char.lower(found.groups.astype(str)), MISSING)
+        blank = np.array([is_missing(label) for label in found.groups.astype(str).tolist()])
         if blank.any():
             raise InvalidInputError(
                 f"{path.name} has {int(blank.sum()):,} of {len(found):,} points without a value in {groups!r}: fill it "
@@ -205,12 +205,7 @@ def _from_parquet(path: Path, request: Request) -> PointFile:
             raise InvalidInputError(f"{path.name}: the column {name!r} is not made of numbers.")
     found = Gathered(replace(request, where=None), path.name, places.frame, "row")
     cells = [table.column(place).to_pylist() for place in (places.longitude, places.latitude)]
-    for row in np.flatnonzero(kept).tolist():
-        label = None if labels is None else str(labels[row])
-        if places.wkt:
-            found.add_text(row, cells[0][row], label)
-        else:
-            found.add(row, cells[0][row], cells[1][row], label)
+    found.add_cells(np.flatnonzero(kept).tolist(), places, cells, labels)
     return found.file(path, used)
 
 
@@ -230,14 +225,8 @@ def _from_astronomy(path: Path, kind: str, request: Request) -> PointFile:
     labels = None if places.groups is None else _plain_cells(table, places.groups)
     found = Gathered(request, path.name, places.frame, "row")
     cells = [_plain_cells(table, place, degrees=True) for place in (places.longitude, places.latitude)]
-    for row in range(len(table)):
-        if not found.matches({name: column[row] for name, column in asked.items()}):
-            continue
-        label = None if labels is None else str(labels[row])
-        if places.wkt:
-            found.add_text(row, cells[0][row], label)
-        else:
-            found.add(row, cells[0][row], cells[1][row], label)
+    wanted = (row for row in range(len(table)) if found.matches({name: cell[row] for name, cell in asked.items()}))
+    found.add_cells(wanted, places, cells, labels)
     return found.file(path, used)
 
 

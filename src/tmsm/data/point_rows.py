@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +18,12 @@ from tmsm.foundation.angles import parse_angle
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.filters import Filter
-from tmsm.foundation.validation import is_number, parse_number
+from tmsm.foundation.validation import is_missing, is_number, parse_number
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.manifolds.frames import EARTH, Frame, change_frame
 
-__all__ = ["MISSING", "BadCellError", "Gathered", "Places", "PointFile", "Request"]
+__all__ = ["BadCellError", "Gathered", "Places", "PointFile", "Request"]
 
-MISSING = ("", "nan", "na", "n/a", "null", "none", "-", ".")
 _POINT = re.compile(
     r"\s*(?:SRID\s*=\s*(?P<srid>\d+)\s*;)?\s*POINT\s*(?:ZM|Z|M)?\s*"
     r"(?:(?P<empty>EMPTY)|\(\s*(?P<x>\S+)\s+(?P<y>[^\s)]+)(?:\s+[^\s)]+)*\s*\))\s*",
@@ -184,7 +182,7 @@ class Gathered:
 
     def add(self, number: int, a: Any, b: Any, label: str | None = None) -> None:
         """Take a longitude and a latitude in degrees, texts or numbers, of the row of this number."""
-        if _is_missing(a) or _is_missing(b):
+        if is_missing(a) or is_missing(b):
             self.n_without += 1
             return
         try:
@@ -201,9 +199,18 @@ class Gathered:
         if label is not None:
             self.labels.append(label)
 
+    def add_cells(self, rows: Iterable[int], places: Places, cells: Sequence[Sequence[Any]], labels: Any) -> None:
+        """Take some rows of two columns, or of one with WKT in it, and their labels."""
+        for row in rows:
+            label = None if labels is None else str(labels[row])
+            if places.wkt:
+                self.add_text(row, cells[0][row], label)
+            else:
+                self.add(row, cells[0][row], cells[1][row], label)
+
     def add_text(self, number: int, text: Any, label: str | None = None) -> None:
         """Take a point as WKT."""
-        if _is_missing(text):
+        if is_missing(text):
             self.n_without += 1
             return
         found = _POINT.fullmatch(str(text))
@@ -239,9 +246,3 @@ class Gathered:
             path, np.array(self.lon), np.array(self.lat), labels, self.n_without, columns,
             self.n_bad, self.first_bad, self.frame, self.frame,
         )  # fmt: skip
-
-
-def _is_missing(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.lower() in MISSING
-    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))

@@ -11,6 +11,7 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, MissingD
 from tmsm.inference.delta import check_level
 from tmsm.inference.fit import Fit
 from tmsm.models.parameters import Field
+from tmsm.models.readings import Reading
 
 __all__ = ["estimates_frame", "estimates_table"]
 
@@ -35,6 +36,11 @@ def estimates_table(fit: Fit, level: float) -> list[Line]:
             lines += _direction_lines(fit, one, value, error, interval)
         else:
             lines += _array_lines(one, value, error, interval)
+        lines += [
+            _reading_line(fit, reading, interval)
+            for reading in fit.model.readings(fit.params)
+            if reading.after == one.name
+        ]
     return lines
 
 
@@ -92,6 +98,18 @@ def _direction_lines(fit: Fit, one: Field, value: FloatArray, error: Any, half_a
     reach = None if half_axes is None else float(np.degrees(half_axes[0]))
     lines.append((one.name, "angle", 0.0, spread, None if reach is None else 0.0, reach, "degrees"))
     return lines
+
+
+def _reading_line(fit: Fit, reading: Reading, interval: Any) -> Line:
+    """A length in the unit of the frame, or an azimuth in degrees."""
+    scale, unit = (
+        (180.0 / np.pi, "degrees") if reading.kind == "azimuth" else (fit.frame.unit.scale, fit.frame.unit.name)
+    )
+    error = None if fit.covariance is None else scale * fit.reading_error(reading)
+    low = high = None
+    if interval is not None and reading.of_parameter is not None:
+        low, high = sorted(scale * reading.of_parameter(float(end)) for end in interval)
+    return (reading.after, reading.name, scale * reading.value, error, low, high, unit)
 
 
 def _array_lines(one: Field, value: FloatArray, error: Any, interval: Any) -> list[Line]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tmsm.foundation.arrays import BoolArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
-from tmsm.foundation.validation import parse_number, short_repr
+from tmsm.foundation.validation import is_missing, parse_number, short_repr
 
 __all__ = ["Filter", "named_list"]
 
@@ -74,7 +74,7 @@ class _Comparison:
         left, right = (row[side.name] if isinstance(side, _Column) else side for side in (self.left, self.right))
         if self.sign in ("=", "==", "!="):
             return _equal(left, right) is (self.sign != "!=")
-        if _is_missing(left) or _is_missing(right):
+        if any(_nothing(left, right)):
             return False
         pair = _as_numbers(left, right)
         if pair is None and not (isinstance(left, str) and isinstance(right, str)):
@@ -231,7 +231,7 @@ class Filter:
         """Say that none of n rows matches, and a few of the values that the first column has."""
         seen: dict[str, None] = {}
         for value in values:
-            if not _is_missing(value):
+            if not is_missing(value):
                 seen[short_repr(_plain(value))] = None
             if len(seen) > _SHOWN:
                 break
@@ -372,26 +372,25 @@ def named_list(names: Sequence[Any], most: int = 12) -> str:
     return shown + (", …" if len(names) > most else "")
 
 
+def _is_quoted(left: Any, right: Any) -> bool:
+    return isinstance(left, _Quoted) or isinstance(right, _Quoted)
+
+
+def _nothing(left: Any, right: Any) -> tuple[bool, bool]:
+    """Which of two sides hold nothing; beside a text in quotes "NA" is a text, such as the code of Namibia."""
+    if not _is_quoted(left, right):
+        return is_missing(left), is_missing(right)
+    return tuple(not one.strip() if isinstance(one, str) else is_missing(one) for one in (left, right))  # type: ignore[return-value]
+
+
 def _equal(left: Any, right: Any) -> bool:
-    missing = _is_missing(left), _is_missing(right)
+    missing = _nothing(left, right)
     if any(missing):
         return all(missing)
     if isinstance(left, bool | np.bool_) or isinstance(right, bool | np.bool_):
         return _as_flag(left) is not None and _as_flag(left) == _as_flag(right)
-    quoted = isinstance(left, _Quoted) or isinstance(right, _Quoted)
-    pair = None if quoted else _as_numbers(left, right)
+    pair = None if _is_quoted(left, right) else _as_numbers(left, right)
     return _written(left) == _written(right) if pair is None else pair[0] == pair[1]
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    if isinstance(value, str):
-        return not value.strip()
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA is neither equal to anything nor not; a list of JSON is there
-        return not isinstance(value, list | tuple | np.ndarray)
 
 
 def _is_number(value: Any) -> bool:

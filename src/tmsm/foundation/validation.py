@@ -25,6 +25,7 @@ __all__ = [
     "check_vector",
     "count_rows",
     "find_missing",
+    "is_missing",
     "is_number",
     "parse_number",
     "short_repr",
@@ -272,6 +273,22 @@ def parse_number(text: str) -> float:
     if "_" in text or not text.isascii():
         raise ValueError(text)
     return float(text)
+
+
+# What tables write for nothing, in any case.
+_NOTHING = ("", "nan", "na", "n/a", "null", "none", "-", ".")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a table holds nothing: None, NaN, pandas.NA, or a word for it."""
+    if value is None:
+        return True
+    if isinstance(value, str):
+        return value.strip().lower() in _NOTHING
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA is neither equal to anything nor not; a list of JSON is there
+        return not isinstance(value, list | tuple | np.ndarray)
 
 
 def is_number(text: str) -> bool:
