@@ -377,8 +377,8 @@ class Estimator(Fitted):
         Its columns are parameter, index, estimate, std_error, low, high and unit.  The index is empty for a number and
         says which entry of an array it is.  A direction has rows for its coordinates, on S² for its longitude and
         latitude, and one with the index "angle": how far it may be off, in degrees, by its standard error and up to the
-        farthest point of its confidence region.  Lengths that a concentration means follow it, in the unit of the frame.
-        What is not known is missing.
+        farthest point of its confidence region.  Beside a concentration stand the lengths that
+        it means, in the unit of the frame.  What is not known is missing.
 
         Parameters
         ----------
