@@ -19,13 +19,14 @@ from tmsm.display.plots.style import COLOURS, POINTS
 from tmsm.display.report.globe import globe_data
 from tmsm.display.report.words import described, findings
 from tmsm.display.summary import estimate_rows, facts_of
+from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, MissingDependencyError
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.manifolds.frames import Frame
 
 __all__ = ["Section", "html_report"]
 
-_LINE: dict[str, Any] = {"color": COLOURS[0], "width": 2, "shape": "hvh"}
+_LINE: dict[str, Any] = {"color": COLOURS[0], "width": 2, "shape": "hv"}
 _PANEL: dict[str, Any] = {
     "yaxis": {"title": {"text": "points"}},
     "bargap": 0,
@@ -160,24 +161,23 @@ def _panels(fit: Fit) -> list[dict[str, Any]]:
     for one in found:
         middle = 0.5 * (one.edges[1:] + one.edges[:-1])
         low, high = np.maximum(one.expected - one.error, 0.0), one.expected + one.error
-        x = {"x": middle.tolist()}
-        band = {**x, "type": "scatter", "mode": "lines", "line": {"width": 0, "shape": "hvh"}, "showlegend": False}
+        line = {"x": one.edges.tolist(), "type": "scatter", "mode": "lines"}
+        band = {**line, "line": {"width": 0, "shape": "hv"}, "showlegend": False, "hoverinfo": "skip"}
+        bars = {"x": middle.tolist(), "y": one.observed.tolist(), "marker": {"color": POINTS}, "opacity": 0.55}
         traces = [
-            {
-                **x,
-                "type": "bar",
-                "y": one.observed.tolist(),
-                "name": "points",
-                "marker": {"color": POINTS},
-                "opacity": 0.55,
-            },
-            {**band, "y": low.tolist(), "hoverinfo": "skip"},
-            {**band, "y": high.tolist(), "hoverinfo": "skip", "fill": "tonexty", "fillcolor": "rgba(0,114,178,0.2)"},
-            {**x, "type": "scatter", "mode": "lines", "y": one.expected.tolist(), "name": "expected", "line": _LINE},
+            {**bars, "type": "bar", "name": "points"},
+            {**band, "y": _steps(low)},
+            {**band, "y": _steps(high), "fill": "tonexty", "fillcolor": "rgba(0,114,178,0.2)"},
+            {**line, "y": _steps(one.expected), "name": "expected", "line": _LINE},
         ]
         layout: dict[str, Any] = {**_PANEL, "xaxis": {"title": {"text": one.title}, "zeroline": False}}
         panels.append({"traces": traces, "layout": layout})
     return panels
+
+
+def _steps(values: FloatArray) -> list[float]:
+    """Values of bins at their edges, from each to the next."""
+    return [*values.tolist(), float(values[-1])]
 
 
 def _safe_json(value: Any) -> str:
