@@ -25,4 +25,5 @@ class BorderedEstimator(Estimator):
             naive = NaiveMLE(fit.configuration["model"]).fit(X, sample_weight=weight)
         except (EstimationError, InvalidInputError):
             return {}
-        return {"ignoring the border": naive}
+        ignored = "ignoring the border" if fit.exposure is None else "ignoring border and exposure"
+        return {ignored: naive}
