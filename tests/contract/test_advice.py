@@ -66,7 +66,7 @@ def test_no_advice_for_python_users_reaches_the_terminal():
 
 
 def test_every_rule_is_needed():
-    said = list(sentences())
+    said = [*sentences(), *map(repr, (tmsm.VonMisesFisher(), tmsm.Kent(ovalness=2.0), tmsm.Kent(9.0), tmsm.Kent()))]
     unused = [rule for rule, _ in WORDS if not any(re.search(rule, text) for text in said)]
     assert unused == []
 
@@ -78,6 +78,7 @@ def test_every_rule_is_needed():
         ("Check it, or drop such rows with outside='drop'.", "Check it, or leave such points out with --outside drop."),
         ("For axial data use Bingham().", "For axial data use --model bingham."),
         ("All pixels were observed: use Everywhere(Sphere(2)).", "All pixels were observed: use --region everywhere."),
+        ("ScoreMatching: Kent(concentration=6.0, ovalness=None)", "ScoreMatching: Kent(concentration=6.0)"),
         ("A sentence without advice stays as it is.", "A sentence without advice stays as it is."),
     ],
 )

@@ -10,7 +10,11 @@ __all__ = ["WORDS", "for_command"]
 WORDS: tuple[tuple[str, str], ...] = (
     (r"or drop such rows with outside='drop'", "or leave such points out with --outside drop"),
     (r"leave rows beyond it out with outside='drop'", "leave points beyond it out with --outside drop"),
-    (r"Check the region's side \(~region is the other one\)", "Check the side of the border"),
+    (r"the region's side \(~region is the other one\)", "the side of the border"),
+    # What is not known of a model need not be mentioned.
+    (r"\(concentration=None(, ovalness=None)?\)", ""),
+    (r"concentration=None, (?=ovalness)", ""),
+    (r", ovalness=None(?=\))", ""),
     (r"Use weight='auto', or Everywhere\(manifold\) if nothing was cut off",
      "Use --weight auto, or --region everywhere if nothing was cut off"),
     (r"weight='(\w+)'", r"--weight \1"),

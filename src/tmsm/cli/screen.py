@@ -24,7 +24,7 @@ def show_json(record: FitRecord, *, whole: bool = False) -> None:
 
     The ``whole`` document has the rows of the fit, if they are in the record.
     """
-    record = record if whole else record.shortened().reworded(for_command)
+    record = record if whole else record.shortened()
     text = record.to_json()
     emit(text if can_encode(text) else record.to_json(ensure_ascii=True), end="")
 

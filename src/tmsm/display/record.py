@@ -91,9 +91,9 @@ class FitRecord:
         return content
 
     def reworded(self, reword: Callable[[str], str]) -> FitRecord:
-        """The same with every sentence of the facts changed by a function."""
+        """The same with the title and every sentence of the facts changed by a function."""
         facts = [[name, reword(text)] for name, text in self.content["facts"]]
-        return FitRecord(self.content | {"facts": facts})
+        return FitRecord(self.content | {"title": reword(self.content["title"]), "facts": facts})
 
     def shortened(self) -> FitRecord:
         """The same without the part that an estimator is made from."""
