@@ -155,3 +155,22 @@ def test_points_of_one_frame_are_not_shown_as_those_of_another():
     # Of bare arrays anything may be said, and nothing of any.
     assert fit.result_.in_frame(PLAIN).frame is PLAIN
     assert tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(clusters.X).result_.in_frame(GALACTIC).frame is GALACTIC
+
+
+def test_small_regions_have_the_digits_that_their_errors_leave():
+    from tmsm.display.summary import estimate_rows
+    from tmsm.manifolds.frames import readable_length
+
+    truth = {"mean_direction": tmsm.lonlat_to_xyz(10.0, 50.0), "concentration": 3e8}
+    X = tmsm.VonMisesFisher().sample(600, random_state=0, **truth)
+    fit = tmsm.NaiveMLE(tmsm.VonMisesFisher()).fit(X).result_
+    rows = {row[0].strip(): row for row in estimate_rows(fit.in_frame(EARTH))}
+    lon, lat = fit.frame.lonlat(fit.params.mean_direction)
+    assert rows["lon, lat"][1] == f"({lon:.5f}°, {lat:.5f}°)"  # 0.0002 degrees
+    assert [readable_length(x) for x in (0.0000934, 0.0, 1234.5, 99.96, 12.34)] == [
+        "0.0000934",
+        "0",
+        "1,230",
+        "100",
+        "12.3",
+    ]

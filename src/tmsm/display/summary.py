@@ -75,12 +75,14 @@ def _undetermined(half_axes: Any) -> bool:
 
 def _place_row(vector: Any, error: Any, half_axes: Any, frame: Frame) -> TableRow:
     """The direction on S² as the frame writes it, with its errors in the frame's unit."""
-    lon, lat = (round(float(angle), 3) + 0.0 for angle in frame.lonlat(np.asarray(vector)))
+    # As many digits as the error leaves, and three at least.
+    digits = 3 if not error else int(np.clip(1 - np.floor(np.log10(np.degrees(error))), 3, 9))
+    lon, lat = (round(float(angle), digits) + 0.0 for angle in frame.lonlat(np.asarray(vector)))
     lon = 180.0 if lon == -180.0 else 0.0 if lon == 360.0 else lon
     told = error is not None and not _undetermined(half_axes)
     return (
         f"  {frame.short[0]}, {frame.short[1]}",
-        f"({lon:.3f}°, {lat:.3f}°)",
+        f"({lon:.{digits}f}°, {lat:.{digits}f}°)",
         frame.length(error) if told else "",
         f"± {frame.lengths(half_axes)}" if told and half_axes is not None else "",
     )

@@ -112,7 +112,7 @@ class Frame:
 def readable_length(value: float, digits: int = 3) -> str:
     """Some digits, with commas and without an exponent."""
     rounded = float(f"{value:.{digits}g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 100.0 else f"{rounded:.10g}"
+    return f"{rounded:,.0f}" if abs(rounded) >= 100.0 else np.format_float_positional(rounded, trim="-")
 
 
 def _plain(value: float, digits: int | None) -> str:
