@@ -515,6 +515,9 @@ def test_demo(tmp_path):
     lines = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines() if line}
     assert "48 of 150 globular clusters stand north of declination −20°" in done.stdout
     assert "RA 266.1°, Dec −30.0°" in done.stdout
+    # The truth is in the confidence regions of all but the fit that ignores the border.
+    table = done.stdout.split("Von Mises–Fisher")[1].split("Distance to")[0]
+    assert [line.split()[-1] for line in table.splitlines() if "RA" in line] == ["yes", "yes", "yes", "no"]
     # The default weight, g = distance, the exact likelihood, and the fit that ignores the border.
     assert lines["mean"][1:] == ["12.7°", "27.4°", "13.5°", "39.1°"]
     assert lines["nearer than ignoring"][3:6] == ["18", "of", "18"]
