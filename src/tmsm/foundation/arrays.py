@@ -15,6 +15,7 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "padded",
     "row_dots",
     "row_norms",
     "safe_divide",
@@ -40,6 +41,13 @@ def row_dots(U: FloatArray, V: FloatArray) -> FloatArray:
     """Dot product of each row of U with the same row of V, shape (n,)."""
     dots: FloatArray = np.einsum("ij,ij->i", U, V)
     return dots
+
+
+def padded(V: FloatArray, columns: slice, D: int) -> FloatArray:
+    """Rows of V in some columns of D, zeros in the others, shape (n, D)."""
+    out = np.zeros((len(V), D))
+    out[:, columns] = V
+    return out
 
 
 def row_norms(V: FloatArray) -> FloatArray:

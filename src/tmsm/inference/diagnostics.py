@@ -127,7 +127,4 @@ def weight_shares(weight: Weight, rows: Rows) -> tuple[float, float]:
 
 def _block_sizes(weight: Weight, view: BorderView, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     field = weight.field(view)
-    trace = np.full(len(view.X), field.isotropic * float(view.region.manifold.dim))
-    for _, c in field.tensor_directions:
-        trace += c
-    return trace * w, view.distance()[0]
+    return w * field.trace(view.region.manifold), view.distance()[0]

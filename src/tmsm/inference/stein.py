@@ -139,10 +139,12 @@ def _features(found: Fit, rows: Rows) -> _Features:
         psi = model.log_gradient(Y, theta)
         if found.exposure is not None:
             psi = psi + found.exposure.gradient(Y)
-        u = g[:, None] * (psi + manifold.coordinate_laplacian(Y)) + field.divergence(Y)
-        P = np.stack([manifold.project_tangent(Y, np.broadcast_to(e, Y.shape)) for e in np.eye(D)], axis=2)
+        u = g[:, None] * manifold.coordinate_laplacian(Y)
+        u += manifold.velocity(Y, g[:, None] * psi + field.divergence(Y))
+        axes = [manifold.tangent_gradient(Y, np.broadcast_to(e, Y.shape)) for e in np.eye(D)]
+        P = np.stack([manifold.velocity(Y, axis) for axis in axes], axis=2)
         # ∂ψ/∂θ, column by column of the embedding space.
-        slope = np.stack([tangent.gradient_dot(Y, P[:, :, k]) for k in range(D)], axis=1) * g[:, None, None]
+        slope = np.stack([tangent.gradient_dot(Y, axis) for axis in axes], axis=1) * g[:, None, None]
         return Y, g, u, P, slope
 
     X, *others = (np.concatenate(parts) for parts in zip(*rows.map(block_features), strict=True))

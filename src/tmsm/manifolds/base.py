@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import singledispatch
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tmsm.foundation.arrays import BoolArray, FloatArray, row_norms
 from tmsm.foundation.errors import InvalidInputError
-from tmsm.foundation.validation import as_float_array, as_rows
+from tmsm.foundation.validation import as_float_array, as_rows, check_count
 from tmsm.foundation.values import ValueObject
-from tmsm.manifolds.charts import Chart, Curve, Window
+from tmsm.manifolds.charts import SurfaceChart, Curve, Window
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.nearest import NearestPoints
 from tmsm.manifolds.units import DistanceUnit
 from tmsm.manifolds.views import ChartView, View
 
-__all__ = ["DistanceUnit", "Manifold", "WrittenCoordinates"]
+__all__ = ["DistanceUnit", "Manifold", "WrittenCoordinates", "multiplied"]
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,47 @@ class Manifold(ValueObject, ABC):
         """Where the geodesics from rows X with tangent V end after the length of V, shape (n, D)."""
         raise InvalidInputError(f"{self!r} has no exponential map.")
 
+    def retract(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Points of the manifold near X + V, shape (n, D), that agree with the exponential map to second order."""
+        return self.exponential(X, V)
+
+    def velocity(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Tangent rows V as velocities in the embedding coordinates, shape (n, D): V itself, but for `Chart`."""
+        return V
+
+    def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Second derivative of the geodesics from X with tangent V in the embedding coordinates, shape (n, D).
+
+        So the Hessian of a function along the manifold is D²t(v, v) + Dt·acceleration with plain derivatives D.
+        """
+        raise InvalidInputError(f"{self!r} does not say how its geodesics bend.")
+
+    def tangent_gradient(self, X: FloatArray, G: FloatArray) -> FloatArray:
+        """The tangent gradient of a function from its plain derivatives G by the embedding coordinates, (n, D)."""
+        return self.project_tangent(X, G)
+
+    @property
+    def factors(self) -> tuple[Manifold, ...]:
+        """The manifolds of which this is the product; itself alone where it is none."""
+        return (self,)
+
+    @property
+    def columns(self) -> tuple[slice, ...]:
+        """Which columns of a point belong to each factor."""
+        ends = np.cumsum([0, *(factor.embedding_dim for factor in self.factors)]).tolist()
+        return tuple(slice(start, end) for start, end in pairwise(ends))
+
+    def __mul__(self, other: Manifold) -> Manifold:
+        if not isinstance(other, Manifold):
+            return NotImplemented
+        return multiplied(self, other)
+
+    def __pow__(self, times: int) -> Manifold:
+        product: Manifold = self
+        for _ in range(check_count(times, "the power of a manifold") - 1):
+            product = product * self
+        return product
+
     def logarithm(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """The tangent V at rows X with exponential(X, V) = Y along the shortest path, shape (n, D)."""
         raise InvalidInputError(f"{self!r} has no logarithm, the inverse of the exponential map.")
@@ -106,10 +149,28 @@ class Manifold(ValueObject, ABC):
         """Tangent rows V (n, D) turned by a right angle in their tangent planes: only in dimension two."""
         raise InvalidInputError(f"Tangent vectors can be turned by a right angle in dimension two only, not in {self}.")
 
+    def unit_tangent(self, X: FloatArray) -> FloatArray:
+        """In dimension one: tangents of length one that all go the same way round, shape (n, D)."""
+        raise InvalidInputError(f"There is one direction along {self!r} in dimension one only.")
+
+    def tangent_frame(self, X: FloatArray) -> list[FloatArray]:
+        """Orthonormal tangents at each row, ``dim`` arrays (n, D); they need not vary smoothly."""
+        P = np.stack([self.project_tangent(X, np.broadcast_to(e, X.shape)) for e in np.eye(X.shape[1])], axis=2)
+        return list(np.moveaxis(np.linalg.eigh(P)[1][:, :, -self.dim :], 2, 0))
+
     @property
     def diameter(self) -> float:
         """The largest geodesic distance of two points."""
         return float("inf")
+
+    @property
+    def injectivity_radius(self) -> float:
+        """Up to this distance from a point there is one shortest path; zero where it is not known."""
+        return 0.0
+
+    def half_square_laplacian(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """Laplace–Beltrami operator in x of half the squared distance to the matching row of Y, shape (n,)."""
+        raise InvalidInputError(f"{self!r} does not know the curvature of its distance balls.")
 
     @property
     def is_closed(self) -> bool:
@@ -156,7 +217,7 @@ class Manifold(ValueObject, ABC):
         """Some points all over the manifold, shape (n, D), on which to try functions; uniform where that exists."""
         return self.uniform(n, rng)
 
-    def charts(self, window: Window | None) -> Chart | Curve | None:
+    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
         """Flat coordinates in which to integrate, up to dimension two; None where only draws are left.
 
         ``window``, corners of a box of the embedding space, says where, on a manifold without end.
@@ -178,7 +239,7 @@ class Manifold(ValueObject, ABC):
             low, high = everything.min(axis=0), everything.max(axis=0)
             room = 0.12 * np.maximum(high - low, 1e-12)
             chart = self.charts((tuple((low - room).tolist()), tuple((high + room).tolist())))
-        if not isinstance(chart, Chart) or not chart.has_coordinates:
+        if not isinstance(chart, SurfaceChart) or not chart.has_coordinates:
             raise InvalidInputError(
                 f"There is no picture of a fit on {self!r}: it has no chart in the plane. plot_diagnostics draws any."
             )
@@ -214,3 +275,9 @@ class Manifold(ValueObject, ABC):
         if not self.contains(rows).all():
             raise InvalidInputError(str(self.reason(rows, name)))
         return rows
+
+
+@singledispatch
+def multiplied(first: Manifold, second: Manifold) -> Manifold:
+    """``first * second``; the module of products registers it."""
+    raise NotImplementedError

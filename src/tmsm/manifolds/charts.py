@@ -12,7 +12,7 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray, IntArray, row_dots
 from tmsm.foundation.errors import InvalidInputError
 
-__all__ = ["Chart", "CubeChart", "Curve", "FlatChart", "PlaneChart", "Window"]
+__all__ = ["CubeChart", "Curve", "FlatChart", "PlaneChart", "SurfaceChart", "Window"]
 
 # Corners of a box of the embedding space.
 Window = tuple[tuple[float, ...], tuple[float, ...]]
@@ -34,15 +34,21 @@ class Curve:
         From lengths (n,) to points (n, D).
     unit
         The length that is divided: one, or all of a window.
+    lengths
+        From points back to lengths; None where there is no way.
+    name
+        What to call the length in a picture.
     """
 
     low: float
     high: float
     points: Callable[[FloatArray], FloatArray]
     unit: float = 1.0
+    lengths: Callable[[FloatArray], FloatArray] | None = None
+    name: str = "s"
 
 
-class Chart(ABC):
+class SurfaceChart(ABC):
     """A way to write a surface in flat coordinates (u, v) on a few square faces.
 
     A subclass gives `points` and `radius`; the rest follows by differences, and may be given exactly.
@@ -104,7 +110,7 @@ class Chart(ABC):
 
 
 @dataclass(frozen=True)
-class FlatChart(Chart):
+class FlatChart(SurfaceChart):
     """A surface that can be rolled out: s in a window of the plane, whose lengths and areas are the surface's.
 
     Attributes
@@ -174,7 +180,7 @@ class PlaneChart(FlatChart):
 
 
 @final
-class CubeChart(Chart):
+class CubeChart(SurfaceChart):
     """S² on the faces of the cube [−1, 1]³, projected from the centre: great circles are straight lines."""
 
     faces, low, side = 6, -1.0, 2.0

@@ -10,7 +10,7 @@ import numpy as np
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.validation import check_count
 from tmsm.manifolds.base import Manifold, WrittenCoordinates
-from tmsm.manifolds.charts import Chart, Curve, PlaneChart, Window
+from tmsm.manifolds.charts import SurfaceChart, Curve, PlaneChart, Window
 from tmsm.manifolds.nearest import NearestPoints
 
 __all__ = ["Euclidean"]
@@ -55,6 +55,19 @@ class Euclidean(Manifold):
     def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return X + V
 
+    def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return np.zeros_like(X)
+
+    def unit_tangent(self, X: FloatArray) -> FloatArray:
+        return np.ones_like(X) if self.dim == 1 else super().unit_tangent(X)
+
+    @property
+    def injectivity_radius(self) -> float:
+        return float("inf")
+
+    def half_square_laplacian(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        return np.full(len(X), float(self.dim))
+
     def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
         return np.zeros_like(X)
 
@@ -87,10 +100,18 @@ class Euclidean(Manifold):
     def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
         return 2.0 * rng.standard_normal((n, self.dim)) + 0.5
 
-    def charts(self, window: Window | None) -> Chart | Curve | None:
+    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
         if window is None or self.dim > 2:
             return None
         (low, *_), (high, *_) = window
         if self.dim == 1:
-            return Curve(low, high, lambda s: s[:, None], high - low)
+            return Curve(low, high, _as_column, high - low, lengths=_only_column, name="x")
         return PlaneChart(*map(np.array, window))
+
+
+def _as_column(s: FloatArray) -> FloatArray:
+    return s[:, None]
+
+
+def _only_column(X: FloatArray) -> FloatArray:
+    return X[:, 0]

@@ -7,10 +7,10 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots, row_norms, safe_divide
+from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots, row_norms, safe_divide, safe_inverse
 from tmsm.foundation.validation import check_count, check_random_state
 from tmsm.manifolds.base import DistanceUnit, Manifold, WrittenCoordinates
-from tmsm.manifolds.charts import Chart, CubeChart, Curve, Window
+from tmsm.manifolds.charts import SurfaceChart, CubeChart, Curve, Window
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.lonlat import lonlat_of
 from tmsm.manifolds.nearest import NearestPoints
@@ -97,9 +97,24 @@ class Sphere(Manifold):
     def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return _cross(X, V) if self.dim == 2 else super().quarter_turn(X, V)
 
+    def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return X * -row_dots(V, V)[:, None]
+
+    def unit_tangent(self, X: FloatArray) -> FloatArray:
+        return np.column_stack([-X[:, 1], X[:, 0]]) if self.dim == 1 else super().unit_tangent(X)
+
     @property
     def diameter(self) -> float:
         return float(np.pi)
+
+    @property
+    def injectivity_radius(self) -> float:
+        return float(np.pi)
+
+    def half_square_laplacian(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        rho = self.geodesic_distance(X, Y)
+        # Δ(ρ²/2) = 1 + (dim − 1) ρ cot ρ
+        return 1.0 + (self.dim - 1.0) * np.cos(rho) * safe_inverse(np.sinc(rho / np.pi))
 
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         # asin and acos lose half the digits next to the antipode and to the point itself.
@@ -129,9 +144,9 @@ class Sphere(Manifold):
     def nearest_points(self, points: FloatArray) -> NearestPoints:
         return NearestPoints(points, None)
 
-    def charts(self, window: Window | None) -> Chart | Curve | None:
+    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
         if self.dim == 1:
-            return Curve(0.0, 2.0 * np.pi, lambda s: np.column_stack([np.cos(s), np.sin(s)]))
+            return Curve(-np.pi, np.pi, _from_angle, lengths=_to_angle, name="angle")
         return CubeChart() if self.dim == 2 else None
 
     def view(
@@ -160,3 +175,11 @@ def _cross(X: FloatArray, V: FloatArray) -> FloatArray:
     out[:, 1] = z * u - x * w
     out[:, 2] = x * v - y * u
     return out
+
+
+def _from_angle(s: FloatArray) -> FloatArray:
+    return np.column_stack([np.cos(s), np.sin(s)])
+
+
+def _to_angle(X: FloatArray) -> FloatArray:
+    return np.arctan2(X[:, 1], X[:, 0])

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
-from tmsm.manifolds.charts import Chart
+from tmsm.manifolds.charts import SurfaceChart
 
 __all__ = ["ChartView", "View"]
 
@@ -56,7 +56,7 @@ class View(ABC):
 class ChartView(View):
     """A surface in the coordinates of one of its charts."""
 
-    chart: Chart
+    chart: SurfaceChart
 
     def prepare(self, ax: Any) -> None:
         (left, bottom), (right, top) = self.chart.extent

@@ -128,7 +128,7 @@ class KnownExposure:
         if found is None:
             raise InvalidInputError("log_exposure returned gradients at first, and values alone later.")
         self._refuse_rows(X, np.isfinite(value) & np.isfinite(found).all(axis=1))
-        return self.manifold.project_tangent(X, found)
+        return self.manifold.tangent_gradient(X, found)
 
     def _values(self, X: FloatArray) -> FloatArray:
         if isinstance(self.function, ExposureMap):

@@ -9,7 +9,7 @@ A θ + b with A = ⟨∇t, W ∇t⟩ and b = ⟨W, Hess t⟩ + ⟨div W + W ∇l
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from tmsm.data.rows import Block
 from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.matching.equations import Equations, Terms
 from tmsm.matching.exposure import KnownExposure
-from tmsm.models.base import LinearModel, Model
-from tmsm.weights import Weight
+from tmsm.models.base import LinearModel, Model, Tangent
+from tmsm.weights import Weight, WeightField
 
 __all__ = ["OneWeight", "WeightTerms"]
 
@@ -49,6 +49,7 @@ class WeightTerms(Terms):
 
     def __init__(self, equations: OneWeight, block: Block) -> None:
         self.model = equations.model
+        self.manifold = block.view.region.manifold
         self.X = block.X
         self.field = equations.weight.field(block.view)
         # W ∇log e, the part of the flux that the known exposure adds.
@@ -62,7 +63,7 @@ class WeightTerms(Terms):
         if self.known_flux is not None:
             flux += self.known_flux
         tangent = self.model.tangent(theta)
-        e = tangent.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
+        e = self._hessian(tangent)
         e += tangent.gradient_dot(self.X, flux)
         return e
 
@@ -73,7 +74,10 @@ class WeightTerms(Terms):
         if self.known_flux is not None:
             flux += 2.0 * self.known_flux
         return row_dots(psi, flux) + 2.0 * self.field.contract(
-            lambda V: self.model.log_hessian(self.X, V, theta), lambda: self.model.log_laplacian(self.X, theta)
+            self.manifold,
+            self.X,
+            lambda V: self.model.log_hessian(self.X, V, theta),
+            lambda: self.model.log_laplacian(self.X, theta),
         )
 
     @property
@@ -81,23 +85,38 @@ class WeightTerms(Terms):
         assert isinstance(self.model, LinearModel), "the equations are linear"
         return self.model
 
-    def _hessian(self) -> FloatArray:
-        return self._linear.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
+    def _pieces(self, functions: Tangent) -> list[tuple[Any, WeightField]]:
+        """The functions with the field, or as functions of each factor of a product with that factor's field."""
+        if not self.field.blocks:
+            return [(functions, self.field)]
+        return [(functions.in_factor(self.manifold, k), field) for k, (_, field) in enumerate(self.field.blocks)]
+
+    def _hessian(self, functions: Tangent) -> FloatArray:
+        first, *others = (
+            piece.weighted_hessian(self.X, field.isotropic, field.tensor_directions)
+            for piece, field in self._pieces(functions)
+        )
+        total: FloatArray = first
+        for other in others:
+            total += other
+        return total
 
     def A_sum(self, w: FloatArray | None) -> FloatArray:
-        model, a = self._linear, self.field.isotropic
-        total = np.zeros((model.size, model.size))
-        if isinstance(a, np.ndarray) or a != 0.0:
-            total += model.gradient_gram(self.X, a if w is None else a * w)
-        for u, c in self.field.tensor_directions:
-            total += weighted_gram(model.gradient_dot(self.X, u), c if w is None else c * w)
+        total = np.zeros((self.model.size, self.model.size))
+        for piece, field in self._pieces(self._linear):
+            a = field.isotropic
+            if isinstance(a, np.ndarray) or a != 0.0:
+                total += piece.gradient_gram(self.X, a if w is None else a * w)
+            for u, c in field.tensor_directions:
+                total += weighted_gram(piece.gradient_dot(self.X, u), c if w is None else c * w)
         return total
 
     def b_sum(self, w: FloatArray | None) -> FloatArray:
-        hessian = self._hessian()
+        hessian = self._hessian(self._linear)
         total: FloatArray = hessian.sum(axis=0) if w is None else w @ hessian
-        for u, _, delta in self.field.directions:
-            total += _sum(self._linear.gradient_dot(self.X, u), delta, w)
+        for piece, field in self._pieces(self._linear):
+            for u, _, delta in field.directions:
+                total += _sum(piece.gradient_dot(self.X, u), delta, w)
         if self.known_flux is not None:
             total += _sum(self._linear.gradient_dot(self.X, self.known_flux), 1.0, w)
         return total

@@ -92,7 +92,7 @@ class LocalPolynomials:
         n, K = len(X), len(self.axes)
         u = ((X - self.center) @ self.axes.T).T
         bends = (self.manifold.coordinate_laplacian(X) @ self.axes.T).T
-        slopes = tuple(self.manifold.project_tangent(X, np.broadcast_to(axis, X.shape)) for axis in self.axes)
+        slopes = tuple(self.manifold.tangent_gradient(X, np.broadcast_to(axis, X.shape)) for axis in self.axes)
         keys = [key for size in range(degree + 1) for key in combinations_with_replacement(range(K), size)]
         place = {key: k for k, key in enumerate(keys)}
         values, partials = np.ones((len(keys), n)), np.zeros((K, len(keys), n))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tmsm.foundation.arrays import FloatArray, row_dots, row_norms, safe_divide
 from tmsm.foundation.errors import TooManyNodesError
-from tmsm.manifolds.charts import Chart
+from tmsm.manifolds.charts import SurfaceChart
 from tmsm.regions import Region
 
 __all__ = ["Doubts", "Prune", "TreeNodes", "tree_nodes"]
@@ -115,7 +115,7 @@ class TreeNodes:
 
 
 def tree_nodes(
-    region: Region, chart: Chart, depth: int, leaf_depth: int, prune: Prune | None = None, limit: int = 1_500_000
+    region: Region, chart: SurfaceChart, depth: int, leaf_depth: int, prune: Prune | None = None, limit: int = 1_500_000
 ) -> TreeNodes:
     """Nodes of a grid whose cells are divided ``depth`` times inside and ``leaf_depth`` times on the border.
 
@@ -182,7 +182,7 @@ def tree_nodes(
     return TreeNodes(X, weights, n_inside, Doubts.joined(doubts, X.shape[1]))
 
 
-def _disagreement(chart: Chart, X: FloatArray, d: FloatArray, inward: FloatArray) -> FloatArray:
+def _disagreement(chart: SurfaceChart, X: FloatArray, d: FloatArray, inward: FloatArray) -> FloatArray:
     """How far the border that one cell sees is from that of the three others of its four, shape (n,)."""
     normal, offset = chart.tangent(X, d, inward)
     largest = np.zeros(len(d))
@@ -214,7 +214,7 @@ def _joined(first: _Cells, second: _Cells) -> _Cells:
     )
 
 
-def _gauss(chart: Chart, cells: _Cells, order: int) -> tuple[FloatArray, FloatArray]:
+def _gauss(chart: SurfaceChart, cells: _Cells, order: int) -> tuple[FloatArray, FloatArray]:
     x, w = np.polynomial.legendre.leggauss(order)
     spread = cells.spread(cells.half * x, cells.half * x, 0.0)
     weights = np.tile(np.outer(w, w).ravel() * cells.half**2, len(cells)) * chart.density(
@@ -232,7 +232,7 @@ class _Cut:
     """
 
     def __init__(
-        self, region: Region, chart: Chart, cells: _Cells, X: FloatArray, d: FloatArray, inward: FloatArray
+        self, region: Region, chart: SurfaceChart, cells: _Cells, X: FloatArray, d: FloatArray, inward: FloatArray
     ) -> None:
         self.region, self.chart, self.cells = region, chart, cells
         self.area, self.u, self.v, self.spread, self.ends = _cut_squares(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any, Self, final
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
+from tmsm.foundation.arrays import FloatArray, padded, row_dots, weighted_gram
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_rows, check_count, check_random_state
 from tmsm.foundation.values import ValueObject
@@ -21,7 +22,7 @@ from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
 from tmsm.regions import Region
 
-__all__ = ["DensityAt", "LinearModel", "Model", "Tangent"]
+__all__ = ["DensityAt", "FactorTangent", "LinearModel", "Model", "Tangent", "multiplied"]
 
 
 class Tangent(ABC):
@@ -46,6 +47,66 @@ class Tangent(ABC):
 
         Directions are pairs (u, c), u of length one.
         """
+
+    def in_factor(self, manifold: Manifold, k: int) -> FactorTangent:
+        """The same functions on a product of manifolds, as functions of its factor k alone."""
+        return _InFactor(self, manifold, k)
+
+
+class FactorTangent(ABC):
+    """Functions s_a on a product of manifolds, as functions of one factor: tangents V are of that factor, (n, w)."""
+
+    @abstractmethod
+    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """⟨∇s, v⟩, shape (n, p)."""
+
+    @abstractmethod
+    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
+        """Sum over rows of weight ⟨∇s, ∇sᵀ⟩ in the factor, shape (p, p)."""
+
+    @abstractmethod
+    def weighted_hessian(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+    ) -> FloatArray:
+        """⟨W, Hess s⟩ for W = a P + Σ c uuᵀ in the factor, a new array of shape (n, p)."""
+
+
+@final
+@dataclass(frozen=True)
+class _InFactor(FactorTangent):
+    """By the functions as they are: tangents get zeros for the other factors."""
+
+    whole: Tangent
+    manifold: Manifold
+    k: int
+
+    @property
+    def _columns(self) -> slice:
+        return self.manifold.columns[self.k]
+
+    def _frame(self, X: FloatArray) -> list[FloatArray]:
+        return self.manifold.factors[self.k].tangent_frame(X[:, self._columns])
+
+    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self.whole.gradient_dot(X, padded(V, self._columns, X.shape[1]))
+
+    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
+        return np.sum([weighted_gram(self.gradient_dot(X, u), weight) for u in self._frame(X)], axis=0)
+
+    def weighted_hessian(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+    ) -> FloatArray:
+        a = np.broadcast_to(np.asarray(isotropic, dtype=np.float64), len(X))
+        pairs = [(u, a) for u in self._frame(X)] if a.any() else []
+        return self.whole.weighted_hessian(
+            X, 0.0, [(padded(u, self._columns, X.shape[1]), c) for u, c in (*pairs, *directions)]
+        )
 
 
 class Model(ValueObject, ABC):
@@ -253,6 +314,11 @@ class Model(ValueObject, ABC):
             raise InvalidInputError(f"{name} is known to this model{stated}")
         return value
 
+    def __mul__(self, other: Model) -> Model:
+        if not isinstance(other, Model):
+            return NotImplemented
+        return multiplied(self, other)
+
     def _missing(self, what: str) -> InvalidInputError:
         return InvalidInputError(f"{type(self).__name__} has no {what}.")
 
@@ -342,6 +408,12 @@ class Model(ValueObject, ABC):
             raise InvalidInputError(
                 f"The parameters are not for {self.embedding_dim} coordinates, which the points or the region have."
             )
+
+
+@singledispatch
+def multiplied(first: Model, second: Model) -> Model:
+    """``first * second``; the module of products registers it."""
+    raise NotImplementedError
 
 
 @final

@@ -98,7 +98,7 @@ class _Checks(ABC):
         for k, V in enumerate(bases):
 
             def walk(step: float, V: FloatArray = V) -> FloatArray:
-                return function(self.manifold.exponential(self.X, step * V))
+                return function(self.manifold.retract(self.X, step * V))
 
             first = (walk(_STEP) - walk(-_STEP)) / (2.0 * _STEP)
             self._compare(f"{prefix}gradient", slope(V), first, _TOLERANCE, f"direction {k}")

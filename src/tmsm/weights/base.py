@@ -2,7 +2,8 @@
 
 Every weight is written as W = a P + Σ_k c_k u_k u_kᵀ, with the tangent projector P, a scalar field
 a and a few tangent directions u_k.  Scalar, normal-only and componentwise weights differ in these
-numbers only, so that nothing after this package knows which one it has.
+numbers only, so that nothing after this package knows which one it has.  On a product of manifolds W may have a block
+for each factor, written in the same way.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, row_dots
+from tmsm.foundation.arrays import FloatArray, padded, row_dots
 from tmsm.foundation.values import ValueObject
+from tmsm.manifolds import Manifold
 from tmsm.regions import BorderView
 
 __all__ = ["ScalarWeight", "Weight", "WeightField"]
@@ -32,10 +34,14 @@ class WeightField:
         Triples (u, c, δ): tangent vectors (n, D), their coefficient in W, shape (n,) or None for
         zero, and their coefficient in div W, shape (n,) or one number.  Where c is not None or
         zero, u has length one.
+    blocks
+        On a product of manifolds: the fields of its factors, in the coordinates of each, and the columns where these
+        are.  W is then block-diagonal, and the other two attributes are not used.
     """
 
     isotropic: FloatArray | float
     directions: tuple[tuple[FloatArray, FloatArray | None, FloatArray | float], ...] = ()
+    blocks: tuple[tuple[slice, WeightField], ...] = ()
 
     @property
     def tensor_directions(self) -> list[tuple[FloatArray, FloatArray]]:
@@ -44,6 +50,8 @@ class WeightField:
 
     def apply(self, V: FloatArray) -> FloatArray:
         """W v for tangent rows V (n, D), a new array."""
+        if self.blocks:
+            return np.concatenate([field.apply(V[:, own]) for own, field in self.blocks], axis=1)
         total: FloatArray = V * _column(self.isotropic)
         for u, c in self.tensor_directions:
             total += u * (c * row_dots(u, V))[:, None]
@@ -51,6 +59,8 @@ class WeightField:
 
     def divergence(self, like: FloatArray) -> FloatArray:
         """Div W, a new array of the shape (n, D) of another."""
+        if self.blocks:
+            return np.concatenate([field.divergence(like[:, own]) for own, field in self.blocks], axis=1)
         total: FloatArray | None = None
         for u, _, delta in self.directions:
             part = u * _column(delta)
@@ -59,16 +69,64 @@ class WeightField:
 
     def flux(self, V: FloatArray) -> FloatArray:
         """W v + div W for tangent rows V (n, D), a new array."""
+        if self.blocks:
+            return np.concatenate([field.flux(V[:, own]) for own, field in self.blocks], axis=1)
         total: FloatArray = V * _column(self.isotropic)
         for u, c, delta in self.directions:
             coefficient = delta if c is None else c * row_dots(u, V) + delta
             total += u * _column(coefficient)
         return total
 
-    def contract(self, second: Callable[[FloatArray], FloatArray], laplacian: Callable[[], FloatArray]) -> FloatArray:
+    def trace(self, manifold: Manifold) -> FloatArray | float:
+        """Trace of W on the tangent spaces of a manifold, shape (n,), or one number for all rows."""
+        if self.blocks:
+            return sum(
+                field.trace(factor) for (_, field), factor in zip(self.blocks, manifold.factors, strict=True)
+            )
+        return sum((c for _, c in self.tensor_directions), self.isotropic * float(manifold.dim))
+
+    def extrinsic(self, manifold: Manifold, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(W, ω), shapes (n, D, D) and (n, D), in the embedding coordinates.
+
+        For a function u with plain derivatives D in these coordinates, whatever it is off the manifold,
+        div(W∇u) = ⟨W, D²u⟩ + ω·Du.
+        """
+        n, D = X.shape
+        W, omega = np.zeros((n, D, D)), np.zeros((n, D))
+        if self.blocks:
+            for (own, field), factor in zip(self.blocks, manifold.factors, strict=True):
+                W[:, own, own], omega[:, own] = field.extrinsic(factor, X[:, own])
+            return W, omega
+        for j, e in enumerate(np.eye(D)):
+            flux = self.apply(manifold.tangent_gradient(X, np.broadcast_to(e, X.shape)))
+            W[:, :, j] = manifold.velocity(X, flux)
+        omega += manifold.velocity(X, self.divergence(X)) + manifold.coordinate_laplacian(X) * _column(self.isotropic)
+        for u, c in self.tensor_directions:
+            omega += manifold.acceleration(X, u) * c[:, None]
+        return W, omega
+
+    def contract(
+        self,
+        manifold: Manifold,
+        X: FloatArray,
+        second: Callable[[FloatArray], FloatArray],
+        laplacian: Callable[[], FloatArray],
+    ) -> FloatArray:
         """⟨W, Hess u⟩, shape (n,), of a function by its second derivative along tangent rows and its Laplacian."""
+        if self.blocks:
+            total = np.zeros(len(X))
+            for (own, field), factor in zip(self.blocks, manifold.factors, strict=True):
+
+                def within(V: FloatArray, own: slice = own) -> FloatArray:
+                    return second(padded(V, own, X.shape[1]))
+
+                frame = factor.tangent_frame(X[:, own])
+                total = total + field.contract(
+                    factor, X[:, own], within, lambda within=within, frame=frame: sum(map(within, frame))
+                )
+            return total
         a = self.isotropic
-        total: FloatArray = a * laplacian() if isinstance(a, np.ndarray) or a != 0.0 else np.zeros(1)
+        total = a * laplacian() if isinstance(a, np.ndarray) or a != 0.0 else np.zeros(1)
         for u, c in self.tensor_directions:
             total = total + c * second(u)
         return total

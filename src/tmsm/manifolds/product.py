@@ -1,0 +1,253 @@
+"""Products of manifolds: points of several manifolds side by side, such as a direction with an energy; the torus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+
+from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.validation import check_count, check_random_state
+from tmsm.manifolds.base import Manifold, multiplied
+from tmsm.manifolds.charts import Curve, FlatChart, SurfaceChart, Window
+from tmsm.manifolds.sphere import Sphere
+
+__all__ = ["Product", "Torus"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Product(Manifold):
+    """The product of manifolds: a point is one of each, its coordinates one after the other.
+
+    ``a * b`` is the product of two manifolds and ``a ** k`` that of k copies.
+
+    Parameters
+    ----------
+    *factors
+        Manifolds; those of a factor that is a product itself count one by one.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> place_and_size = tmsm.Sphere(2) * tmsm.Euclidean(1)
+    >>> place_and_size.dim, place_and_size.embedding_dim
+    (3, 4)
+    >>> tmsm.Sphere(1) ** 2 == tmsm.Torus(2)
+    True
+    """
+
+    parts: tuple[Manifold, ...]
+
+    def __init__(self, *factors: Manifold) -> None:
+        for factor in factors:
+            if not isinstance(factor, Manifold):
+                raise InvalidTypeError(f"A product is one of manifolds, such as Sphere(2); got {factor!r}.")
+        flat = tuple(single for factor in factors for single in factor.factors)
+        if len(flat) < 2:
+            raise InvalidInputError(f"A product has at least two factors; got {len(flat)}.")
+        object.__setattr__(self, "parts", flat)
+
+    def _value(self) -> tuple[Any, ...]:
+        # A torus equals the product that it is.
+        return Product, self.parts
+
+    def __repr__(self) -> str:
+        return f"Product({', '.join(map(repr, self.parts))})"
+
+    def to_arguments(self) -> dict[str, Any]:
+        return {"parts": self.parts}
+
+    @classmethod
+    def from_arguments(cls, *, parts: tuple[Manifold, ...]) -> Self:
+        return cls(*parts)
+
+    @property
+    def factors(self) -> tuple[Manifold, ...]:
+        return self.parts
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """Dimension: the sum of those of the factors."""
+        return sum(factor.dim for factor in self.parts)
+
+    @property
+    def embedding_dim(self) -> int:
+        return sum(factor.embedding_dim for factor in self.parts)
+
+    def _pieces(self) -> Iterator[tuple[Manifold, slice]]:
+        return zip(self.parts, self.columns, strict=True)
+
+    def contains(self, X: FloatArray) -> BoolArray:
+        inside = np.ones(len(X), dtype=bool)
+        for factor, own in self._pieces():
+            inside &= factor.contains(X[:, own])
+        return inside
+
+    def settle(self, X: FloatArray) -> tuple[bool, bool]:
+        found = [factor.settle(X[:, own]) for factor, own in self._pieces()]
+        return all(fine for fine, _ in found), any(moved for _, moved in found)
+
+    def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
+        for number, (factor, own) in enumerate(self._pieces(), start=1):
+            wrong = bad & ~factor.contains(X[:, own])
+            if wrong.any():
+                which = f"column {own.start}" if own.stop - own.start == 1 else f"columns {own.start} to {own.stop - 1}"
+                return factor.complaint(
+                    X[:, own], f"{name}, in factor {number} of {len(self.parts)}, {factor!r} ({which}),", wrong
+                )
+        return f"{name} has {int(np.count_nonzero(bad))} of {len(X)} rows off {self!r}."
+
+    def width_hint(self, n_columns: int) -> str:
+        listed = ", ".join(f"{factor.embedding_dim} of {factor!r}" for factor in self.parts)
+        return f" The columns of a product are those of its factors, one after the other: {listed}."
+
+    def _blocks(self, function: Callable[[Manifold, slice], FloatArray]) -> FloatArray:
+        return np.concatenate([function(factor, own) for factor, own in self._pieces()], axis=1)
+
+    def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.project_tangent(X[:, own], V[:, own]))
+
+    def tangent_gradient(self, X: FloatArray, G: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.tangent_gradient(X[:, own], G[:, own]))
+
+    def velocity(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.velocity(X[:, own], V[:, own]))
+
+    def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.acceleration(X[:, own], V[:, own]))
+
+    def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.coordinate_laplacian(X[:, own]))
+
+    def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.exponential(X[:, own], V[:, own]))
+
+    def retract(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.retract(X[:, own], V[:, own]))
+
+    def logarithm(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.logarithm(X[:, own], Y[:, own]))
+
+    def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        X, Y = np.atleast_2d(X), np.atleast_2d(Y)
+        parts = [factor.geodesic_distance(X[:, own], Y[:, own]) for factor, own in self._pieces()]
+        return np.asarray(np.linalg.norm(parts, axis=0))
+
+    def half_square_laplacian(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        total = np.zeros(len(X))
+        for factor, own in self._pieces():
+            total += factor.half_square_laplacian(X[:, own], Y[:, own])
+        return total
+
+    @property
+    def diameter(self) -> float:
+        return float(np.linalg.norm([factor.diameter for factor in self.parts]))
+
+    @property
+    def injectivity_radius(self) -> float:
+        return min(factor.injectivity_radius for factor in self.parts)
+
+    @property
+    def is_flat(self) -> bool:
+        return all(factor.is_flat for factor in self.parts)
+
+    @property
+    def _is_of_curves(self) -> bool:
+        return len(self.parts) == 2 and all(factor.dim == 1 for factor in self.parts)
+
+    @property
+    def has_quarter_turn(self) -> bool:
+        return self._is_of_curves
+
+    def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        if not self._is_of_curves:
+            return super().quarter_turn(X, V)
+        (first, second), (left, right) = self.parts, self.columns
+        a, b = first.unit_tangent(X[:, left]), second.unit_tangent(X[:, right])
+        along_a, along_b = row_dots(V[:, left], a), row_dots(V[:, right], b)
+        return np.concatenate([-along_b[:, None] * a, along_a[:, None] * b], axis=1)
+
+    def uniform(self, n: int, random_state: Any = None) -> FloatArray:
+        rng = check_random_state(random_state)
+        return np.concatenate([factor.uniform(n, rng) for factor in self.parts], axis=1)
+
+    def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return np.concatenate([factor.scattered(n, rng) for factor in self.parts], axis=1)
+
+    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
+        if not self._is_of_curves:
+            return None
+        curves = [factor.charts(_of_columns(window, own)) for factor, own in self._pieces()]
+        first, second = curves
+        if not isinstance(first, Curve) or not isinstance(second, Curve):
+            return None
+        (left, right), unroll = self.columns, None
+        if first.lengths is not None and second.lengths is not None:
+            to_first, to_second = first.lengths, second.lengths
+
+            def unroll(X: FloatArray) -> FloatArray:
+                return np.column_stack([to_first(X[:, left]), to_second(X[:, right])])
+
+        def embed(s: FloatArray) -> FloatArray:
+            return np.concatenate([first.points(s[:, 0]), second.points(s[:, 1])], axis=1)
+
+        names = (first.name, second.name)
+        if names[0] == names[1]:
+            names = (f"{names[0]} 1", f"{names[1]} 2")
+        low, high = np.array([first.low, second.low]), np.array([first.high, second.high])
+        return FlatChart(low, high, embed, unroll, names)
+
+
+@multiplied.register(Manifold)
+def _product(first: Manifold, second: Manifold) -> Manifold:
+    factors = (*first.factors, *second.factors)
+    circles = all(factor == Sphere(1) for factor in factors)
+    return Torus(len(factors)) if circles else Product(*factors)
+
+
+@final
+class Torus(Product):
+    """The torus of ``dim`` angles: the product of as many circles.
+
+    A point has the cosine and the sine of each angle in turn; `angles_to_torus` makes points of angles.
+
+    Parameters
+    ----------
+    dim
+        Number of angles, at least two; one angle is a point of `Sphere(1)`.
+
+    Examples
+    --------
+    >>> import numpy as np, tmsm
+    >>> X = tmsm.angles_to_torus([[0.0, np.pi / 2]])
+    >>> bool(tmsm.Torus(2).contains(X).all()), X.shape
+    (True, (1, 4))
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(*check_count(dim, "dim", at_least=2) * (Sphere(1),))
+
+    def __repr__(self) -> str:
+        return f"Torus(dim={self.dim})"
+
+    def to_arguments(self) -> dict[str, Any]:
+        return {"dim": self.dim}
+
+    @classmethod
+    def from_arguments(cls, *, dim: int) -> Self:  # type: ignore[override]
+        return cls(dim)
+
+    def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
+        return f"{super().complaint(X, name, bad).partition(' Normalise')[0]} Angles become points with angles_to_torus."
+
+    def width_hint(self, n_columns: int) -> str:
+        if n_columns == self.dim:
+            return " Angles in radians become points with angles_to_torus."
+        return super().width_hint(n_columns)
+
+
+def _of_columns(window: Window | None, own: slice) -> Window | None:
+    return None if window is None else (window[0][own], window[1][own])
