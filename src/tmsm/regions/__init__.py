@@ -3,7 +3,7 @@
 from tmsm.regions.ball import Ball
 from tmsm.regions.border_points import BorderPoints
 from tmsm.regions.border_view import BorderView
-from tmsm.regions.borders import AxisAligned, AxisFrame, SmoothBorder
+from tmsm.regions.borders import AxisAligned, AxisFrame, Constrained, ConstraintFrame, SmoothBorder
 from tmsm.regions.box import Box
 from tmsm.regions.cap import Cap, Hemisphere
 from tmsm.regions.half_space import HalfSpace
@@ -22,6 +22,8 @@ __all__ = [
     "Box",
     "Cap",
     "Complement",
+    "Constrained",
+    "ConstraintFrame",
     "Everywhere",
     "HalfSpace",
     "HealpixMask",

@@ -1,14 +1,14 @@
-"""What some borders offer beside their distance: smoothness, and faces across orthogonal axes."""
+"""What some borders offer beside their distance: smoothness, faces across orthogonal axes, smooth constraints."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tmsm.foundation.arrays import FloatArray
 
-__all__ = ["AxisAligned", "AxisFrame", "SmoothBorder"]
+__all__ = ["AxisAligned", "AxisFrame", "Constrained", "ConstraintFrame", "SmoothBorder"]
 
 
 class SmoothBorder(ABC):
@@ -67,3 +67,41 @@ class AxisAligned(ABC):
     @abstractmethod
     def axis_frame(self, X: FloatArray) -> AxisFrame:
         """The axes at the rows of X, shape (n, D)."""
+
+
+@dataclass(frozen=True)
+class ConstraintFrame:
+    """Smooth functions h_k at n rows; the region is where all of them are positive.
+
+    Attributes
+    ----------
+    values
+        h_k, shape (n, K).
+    gradients
+        Their tangent gradients V_k, K arrays (n, D).
+    laplacians
+        Their Laplace–Beltrami operators, shape (n, K).
+    bend
+        From k and tangent rows v (n, D) to Hess h_k applied to v, tangent, shape (n, D).
+    """
+
+    values: FloatArray
+    gradients: tuple[FloatArray, ...]
+    laplacians: FloatArray
+    bend: Callable[[int, FloatArray], FloatArray]
+
+
+class Constrained(ABC):
+    """A region {h_k > 0 for all k} of a few smooth functions, with corners where several are zero.
+
+    Constraint weights need it.  No h_k may have both h_k = 0 and ∇h_k = 0 on the border.
+    """
+
+    @property
+    @abstractmethod
+    def n_constraints(self) -> int:
+        """Number K of functions."""
+
+    @abstractmethod
+    def constraint_frame(self, X: FloatArray) -> ConstraintFrame:
+        """The functions at the rows of X, shape (n, D)."""

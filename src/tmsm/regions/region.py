@@ -17,7 +17,7 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import check_count, check_option
 from tmsm.foundation.values import ValueObject
 from tmsm.manifolds import Manifold
-from tmsm.regions.borders import AxisAligned, SmoothBorder
+from tmsm.regions.borders import AxisAligned, Constrained, SmoothBorder
 from tmsm.regions.landmarks import Landmarks
 
 __all__ = ["METRICS", "Complement", "Everywhere", "Intersection", "Region", "Union", "best_axis"]
@@ -83,6 +83,11 @@ class Region(ValueObject, ABC):
     def why_no_axes(self) -> str:
         """The reason why ``axes`` is None, as part of a sentence."""
         return f"which {type(self).__name__} does not have"
+
+    @property
+    def constraints(self) -> Constrained | None:
+        """The region as the set where a few smooth functions are positive; None where it is not known as such."""
+        return self if isinstance(self, Constrained) else None
 
     @property
     def is_costly(self) -> bool:
