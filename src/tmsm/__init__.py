@@ -9,11 +9,13 @@ from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE, load
 from tmsm.foundation import errors
 from tmsm.inference.comparison import compare
 from tmsm.inference.stein import stein_test
-from tmsm.manifolds import Euclidean, Sphere
+from tmsm.manifolds import Euclidean, Product, Sphere, Torus
 from tmsm.manifolds.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
+from tmsm.manifolds.torus_angles import angles_to_torus, torus_to_angles
 from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, VonMisesFisher, Watson
 from tmsm.models.checks import check_model
 from tmsm.regions import (
+    AngleBox,
     Ball,
     BorderPoints,
     Box,
@@ -29,6 +31,7 @@ from tmsm.regions import (
 from tmsm.weights import Projected
 
 __all__ = [
+    "AngleBox",
     "Ball",
     "Bingham",
     "BorderPoints",
@@ -47,13 +50,16 @@ __all__ = [
     "MultivariateNormal",
     "NaiveMLE",
     "Polygon",
+    "Product",
     "Projected",
     "ScoreMatching",
     "Sphere",
     "SphericalPolygon",
+    "Torus",
     "TruncatedMLE",
     "VonMisesFisher",
     "Watson",
+    "angles_to_torus",
     "check_model",
     "colatlon_to_xyz",
     "compare",
@@ -64,6 +70,7 @@ __all__ = [
     "report",
     "stein_test",
     "table_to_xyz",
+    "torus_to_angles",
     "xyz_to_colatlon",
     "xyz_to_lonlat",
 ]

@@ -1,5 +1,6 @@
 """Regions: the part of a manifold in which data were observed."""
 
+from tmsm.regions.angle_box import AngleBox
 from tmsm.regions.ball import Ball
 from tmsm.regions.border_points import BorderPoints
 from tmsm.regions.border_view import BorderView
@@ -11,9 +12,11 @@ from tmsm.regions.healpix_mask import HealpixMask
 from tmsm.regions.lonlat_box import LonLatBox
 from tmsm.regions.polygon.planar import Polygon
 from tmsm.regions.polygon.spherical import SphericalPolygon
+from tmsm.regions.product import ProductRegion
 from tmsm.regions.region import Complement, Everywhere, Intersection, Region, Union
 
 __all__ = [
+    "AngleBox",
     "AxisAligned",
     "AxisFrame",
     "Ball",
@@ -31,6 +34,7 @@ __all__ = [
     "Intersection",
     "LonLatBox",
     "Polygon",
+    "ProductRegion",
     "Region",
     "SmoothBorder",
     "SphericalPolygon",

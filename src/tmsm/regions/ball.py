@@ -7,11 +7,11 @@ from typing import final
 
 import numpy as np
 
-from tmsm.foundation.arrays import ArrayLike, FloatArray, row_norms, safe_inverse
+from tmsm.foundation.arrays import ArrayLike, FloatArray, row_dots, row_norms, safe_inverse
 from tmsm.foundation.validation import check_number, check_vector
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Euclidean, Manifold
-from tmsm.regions.borders import SmoothBorder
+from tmsm.regions.borders import Constrained, ConstraintFrame, SmoothBorder
 from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.region import Region
 from tmsm.regions.rounding import zero_on_border
@@ -66,9 +66,32 @@ class Ball(SmoothBorder, Region):
         return d, inward, (1.0 - X.shape[1]) * inverse  # Δd = −(d−1)/ρ
 
     @property
+    def constraints(self) -> Constrained | None:
+        return _InsideBall(self.center, self.radius)
+
+    @property
     def reach(self) -> float:
         return self.radius
 
     @property
     def reach_outside(self) -> float | None:
         return np.inf
+
+
+@dataclass(frozen=True)
+class _InsideBall(Constrained):
+    """h = (r² − |x − c|²)/2: ∇h = c − x, Hess h = −I."""
+
+    center: FloatArray
+    radius: float
+
+    @property
+    def n_constraints(self) -> int:
+        return 1
+
+    def constraint_frame(self, X: FloatArray) -> ConstraintFrame:
+        inward = self.center - X
+        values = 0.5 * (self.radius**2 - row_dots(inward, inward))
+        return ConstraintFrame(
+            values[:, None], (inward,), np.full((len(X), 1), -float(X.shape[1])), lambda k, V: -V
+        )

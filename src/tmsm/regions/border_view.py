@@ -6,6 +6,7 @@ import numpy as np
 
 from tmsm.foundation.arrays import BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.regions.product import ProductRegion
 from tmsm.regions.region import Region
 
 __all__ = ["BorderView"]
@@ -19,6 +20,16 @@ class BorderView:
         self.X = X
         self._distances: dict[tuple[str, int | None], tuple[FloatArray, FloatArray]] = {}
         self._laplacian: FloatArray | None = None
+        self._parts: tuple[BorderView, ...] | None = None
+
+    @property
+    def parts(self) -> tuple[BorderView, ...]:
+        """Of a product of regions: the border of each part, as seen from the rows' columns in its factor."""
+        if self._parts is None:
+            region = self.region
+            assert isinstance(region, ProductRegion), "only products have parts"
+            self._parts = tuple(BorderView(part, self.X[:, own]) for part, own in region.pieces())
+        return self._parts
 
     def distance(self, metric: str = "geodesic", axis: int | None = None) -> tuple[FloatArray, FloatArray]:
         """Signed distance (n,) and tangent gradient (n, D)."""
@@ -34,6 +45,8 @@ class BorderView:
             return d, gradient * slope[:, None]
         if metric != "geodesic":
             return self.region.distance_in(self.X, metric, axis)
+        if isinstance(self.region, ProductRegion):
+            return self.region.joined([part.distance() for part in self.parts])
         smooth = self.region.smooth_border
         if smooth is None:
             return self.region.signed_distance(self.X)
@@ -55,4 +68,6 @@ class BorderView:
         if known is not None:
             view._distances["geodesic", None] = known[0][chosen], np.asfortranarray(known[1][chosen])
             view._laplacian = None if self._laplacian is None else self._laplacian[chosen]
+        if self._parts is not None:
+            view._parts = tuple(part.where(chosen) for part in self._parts)
         return view

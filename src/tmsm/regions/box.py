@@ -13,8 +13,9 @@ from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_vector
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Euclidean, Manifold
-from tmsm.regions.borders import AxisAligned, AxisFrame
+from tmsm.regions.borders import AxisAligned, AxisFrame, Constrained
 from tmsm.regions.landmarks import Landmarks, pieces
+from tmsm.regions.constraint_sets import MAX_CONSTRAINTS, LinearConstraints
 from tmsm.regions.region import Region
 from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 
@@ -112,6 +113,16 @@ class Box(Region, AxisAligned):
             centers[:, long] += half[long] * ((2.0 * np.arange(n) + 1.0) / n - 1.0)
             reach[long] /= n
         return Landmarks(centers, np.full(n, np.linalg.norm(reach)), np.full(n, size))
+
+    @property
+    def constraints(self) -> Constrained | None:
+        lower, upper = self.bounds
+        from_below, from_above = np.isfinite(lower), np.isfinite(upper)
+        axes = np.eye(lower.size)
+        normals = np.concatenate([axes[from_below], -axes[from_above]])
+        if len(normals) > MAX_CONSTRAINTS:
+            return None
+        return LinearConstraints(self.manifold, normals, np.concatenate([lower[from_below], -upper[from_above]]))
 
     def axis_frame(self, X: FloatArray) -> AxisFrame:
         distances, signs = self._face_distances(X)

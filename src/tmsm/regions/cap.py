@@ -12,8 +12,9 @@ from tmsm.foundation.validation import check_number, check_unit_vector
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.numerics.sphere_quadratics import minimise_on_sphere
-from tmsm.regions.borders import SmoothBorder
+from tmsm.regions.borders import Constrained, SmoothBorder
 from tmsm.regions.landmarks import Landmarks
+from tmsm.regions.constraint_sets import LinearConstraints
 from tmsm.regions.region import Region
 from tmsm.regions.rounding import zero_on_border
 
@@ -106,6 +107,11 @@ class Cap(SmoothBorder, Region):
     @property
     def reach(self) -> float:
         return self.radius
+
+    @property
+    def constraints(self) -> Constrained | None:
+        offset = np.array([np.cos(self.radius)])
+        return LinearConstraints(self.manifold, self.center[None, :], offset)
 
     @property
     def landmarks(self) -> Landmarks:

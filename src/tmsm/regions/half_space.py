@@ -12,7 +12,8 @@ from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_number, check_vector
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Euclidean, Manifold
-from tmsm.regions.borders import SmoothBorder
+from tmsm.regions.borders import Constrained, SmoothBorder
+from tmsm.regions.constraint_sets import LinearConstraints
 from tmsm.regions.region import Region
 from tmsm.regions.rounding import zero_on_border
 
@@ -67,6 +68,11 @@ class HalfSpace(SmoothBorder, Region):
     @property
     def reach(self) -> float:
         return np.inf
+
+    @property
+    def constraints(self) -> Constrained | None:
+        length = float(np.linalg.norm(self.normal))
+        return LinearConstraints(self.manifold, self.normal[None, :] / length, np.array([self.offset / length]))
 
     def __invert__(self) -> Region:
         return HalfSpace(-self.normal, -self.offset)

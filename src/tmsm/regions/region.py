@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, final
 
 import numpy as np
@@ -19,8 +19,9 @@ from tmsm.foundation.values import ValueObject
 from tmsm.manifolds import Manifold
 from tmsm.regions.borders import AxisAligned, Constrained, SmoothBorder
 from tmsm.regions.landmarks import Landmarks
+from tmsm.regions.constraint_sets import joined_constraints, opposite_constraint
 
-__all__ = ["METRICS", "Complement", "Everywhere", "Intersection", "Region", "Union", "best_axis"]
+__all__ = ["METRICS", "Complement", "Everywhere", "Intersection", "Region", "Union", "best_axis", "multiplied"]
 
 METRICS = ("geodesic", "chordal", "projected")
 
@@ -90,16 +91,36 @@ class Region(ValueObject, ABC):
         return self if isinstance(self, Constrained) else None
 
     @property
+    def product_parts(self) -> tuple[Region, ...]:
+        """The regions of which this is the product; none where it is no product."""
+        return ()
+
+    @property
     def is_costly(self) -> bool:
         """Whether distances to the border take so long that they are worth keeping."""
+        return False
+
+    @property
+    def has_exact_nodes(self) -> bool:
+        """Whether `exact_nodes` gives a rule, so that integrals need no chart of the manifold."""
         return False
 
     def exact_nodes(self, cell: int, leaf: int) -> tuple[FloatArray, FloatArray] | None:
         """Points (m, D) and areas (m,) of a quadrature rule that knows the border; None where there is none.
 
-        ``cell`` and ``leaf`` say how fine, as those of `tmsm.measure.nodes.Grid` do.
+        ``cell`` and ``leaf`` say how fine, as those of `tmsm.measure.nodes.Grid` do.  A rule that would need too many
+        points raises `TooManyNodesError`.
         """
         return None
+
+    @property
+    def lifted_from(self) -> Region | None:
+        """A region of a manifold below, if this one is all that lies above it; `lift` then says what does."""
+        return None
+
+    def lift(self, X: FloatArray, cell: int, leaf: int) -> tuple[FloatArray, float]:
+        """Evenly spaced points above each point below, shape (m, k, D), and the area of each for a unit area below."""
+        raise NotImplementedError
 
     @property
     def frames(self) -> frozenset[str]:
@@ -197,6 +218,9 @@ class Region(ValueObject, ABC):
 
     def __or__(self, other: Region) -> Region:
         return union(self, _as_region(other))
+
+    def __mul__(self, other: Region) -> Region:
+        return multiplied(self, _as_region(other))
 
 
 def best_axis(region: Region, X: FloatArray) -> int:
@@ -307,6 +331,10 @@ class Complement(Region):
         border = self.region.smooth_border
         reach = None if border is None else border.reach_outside
         return None if border is None or reach is None else _OtherSide(border, reach)
+
+    @property
+    def constraints(self) -> Constrained | None:
+        return opposite_constraint(self.region.constraints)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         d, gradient = self.region.signed_distance(X)
@@ -433,6 +461,10 @@ class Intersection(_Combination):
         return candidate < current
 
     @property
+    def constraints(self) -> Constrained | None:
+        return joined_constraints([part.constraints for part in self.parts])
+
+    @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         lower, upper = self._corners
         return lower.max(axis=0), upper.min(axis=0)
@@ -473,3 +505,9 @@ def union(a: Region, b: Region) -> Region:
     if not a.has_border:
         return a
     return either if b.has_border else b
+
+
+@singledispatch
+def multiplied(first: Region, second: Region) -> Region:
+    """``first * second``; the module of products registers it."""
+    raise NotImplementedError

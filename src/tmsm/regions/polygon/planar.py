@@ -12,7 +12,9 @@ from tmsm.foundation.arrays import ArrayLike, FloatArray, row_norms, safe_divide
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Euclidean, Manifold
+from tmsm.regions.borders import Constrained
 from tmsm.regions.landmarks import Landmarks, ring_landmarks
+from tmsm.regions.constraint_sets import convex_constraints
 from tmsm.regions.polygon.outlines import open_ring
 from tmsm.regions.region import Region
 from tmsm.regions.rounding import zero_on_border
@@ -66,6 +68,17 @@ class Polygon(Region):
         return ring_landmarks([self.vertices])
 
     @cached_property
+    def constraints(self) -> Constrained | None:
+        normals = self._normals
+        return convex_constraints(self.manifold, self.vertices, normals, (normals * self.vertices).sum(axis=1))
+
+    @property
+    def _normals(self) -> FloatArray:
+        """Of the edges, inwards and as long as these, shape (m, 2)."""
+        edges = np.roll(self.vertices, -1, axis=0) - self.vertices
+        return np.column_stack([-edges[:, 1], edges[:, 0]]) * self._tree.orientation
+
+    @cached_property
     def _tree(self) -> EdgeTree:
         from tmsm.regions.polygon.edges import EdgeTree
 
@@ -77,8 +90,7 @@ class Polygon(Region):
         sign = np.where(inside, 1.0, -1.0)
         # Beside an edge the gradient is the edge's own normal, which keeps its digits on the border.
         edges = np.roll(self.vertices, -1, axis=0) - self.vertices
-        normals = np.column_stack([-edges[:, 1], edges[:, 0]]) * self._tree.orientation
-        normals = safe_divide(normals, row_norms(normals))
+        normals = safe_divide(self._normals, row_norms(edges))
         gradient = normals[edge]
         # What rounding moves an edge by: that of its ends' coordinates across it, and that of a foot along it.
         farthest = np.maximum(np.abs(self.vertices), np.abs(np.roll(self.vertices, -1, axis=0)))

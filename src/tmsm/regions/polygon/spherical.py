@@ -19,7 +19,9 @@ from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
+from tmsm.regions.borders import Constrained
 from tmsm.regions.landmarks import Landmarks, ring_landmarks
+from tmsm.regions.constraint_sets import convex_constraints
 from tmsm.regions.polygon.files import file_polygons
 from tmsm.regions.polygon.geojson import (
     continuous_polygons,
@@ -269,6 +271,16 @@ class SphericalPolygon(Region):
     @cached_property
     def landmarks(self) -> Landmarks:
         return ring_landmarks(self.rings)
+
+    @cached_property
+    def constraints(self) -> Constrained | None:
+        if len(self.rings) > 1:
+            return None
+        # The inside is on the left of each edge: normals a × b, which (a − b) × (a + b) gives without losing digits.
+        ring = self.rings[0]
+        following = np.roll(ring, -1, axis=0)
+        normals = np.cross(ring - following, ring + following)
+        return convex_constraints(self.manifold, ring, normals, np.zeros(len(ring)))
 
     @property
     def border_curves(self) -> list[FloatArray] | None:
