@@ -128,7 +128,7 @@ class TruncatedMLE(BorderedEstimator):
             facts.append(("dropped", f"{rows.n_outside:,} rows outside the region were dropped"))
         per_row = inverse_information(information, constraint.tangent(theta), 1.0)
         influence = Influence(LikelihoodEquations(model, likelihood, sums.mean), theta, -per_row)
-        if nodes is not None and has_nodes(self.region):
+        if nodes is not None and nodes.cell is not None:
             log_likelihood = -nodes(theta)[0]
         else:
             try:
@@ -192,7 +192,9 @@ class TruncatedMLE(BorderedEstimator):
         """Of the rows, normalised over the region; a known exposure counts in the integral only."""
         if has_nodes(self.region):
             sample = rows.sample().X
-            return -likelihood_near(model, self.region, theta, sums, sample, exposure, self.random_state)(theta)[0]
+            near = likelihood_near(model, self.region, theta, sums, sample, exposure, self.random_state)
+            if near.cell is not None:
+                return -near(theta)[0]
         if exposure is not None:
             raise InvalidInputError(
                 "Above dimension two the density with a known exposure is not normalised: there is no score."

@@ -355,9 +355,14 @@ def likelihood_near(
     random_state: Any = 0,
 ) -> RegionLikelihood:
     """The likelihood with nodes that suit densities near θ and the number of rows."""
+    found = None
     if has_nodes(region):
-        found = _by_quadrature(model, region, theta, sums, sample, exposure)
-    else:
+        try:
+            found = _by_quadrature(model, region, theta, sums, sample, exposure)
+        except TooManyNodesError:
+            if region.manifold.dim <= 2:
+                raise
+    if found is None:
         found = _by_draws(model, region, theta, sums, exposure, random_state)
     return replace(found, made_for=theta)
 

@@ -124,7 +124,8 @@ def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) ->
     """Choose nodes for densities like this one; rows X, if given, lie where the density has its mass."""
     window = _window(density, region, X)
     chart = region.manifold.charts(window)
-    assert chart is not None, "has_nodes() comes first"
+    # A rule of the region's own needs no chart; its unit of length is one, and it is not pruned.
+    unit = 1.0 if chart is None else chart.unit
     grid = Grid(2 if window is None else 4, 1, window)
     # Fine enough for the region's shape: some cells must lie inside as a whole.
     while True:
@@ -144,10 +145,10 @@ def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) ->
         else:
             slope = float(row_norms(density.log_gradient(heavy)).max())
             side = _CHANGE / max(slope, 1e-300)
-        side /= chart.unit
+        side /= unit
         cell = max(cell, int(np.ceil(-np.log2(min(side, 1.0)))))
         finest = max(_FINEST_SHARED if window is None else _FINEST_SHARED_IN_WINDOW, grid.cell)
-        prune = _pruned_to(density, 2.0 * curvature) if cell > finest else None
+        prune = _pruned_to(density, 2.0 * curvature) if cell > finest and chart is not None else None
         if bend:
             heavy = _heaviest(density, build_nodes(region, Grid(cell, 1, window), prune), X)
     return Plan(region, Grid(cell, _LEAF if prune is None else _PRUNED_LEAF, window), prune)
@@ -161,14 +162,19 @@ def _heaviest(density: Density, nodes: Nodes, X: FloatArray | None) -> FloatArra
 
 
 def integrate_kernel(density: Density, region: Region) -> KernelIntegral:
-    """Integrate exp(log_kernel) over the region: by nodes up to dimension two, by draws above.
+    """Integrate exp(log_kernel) over the region: by nodes where the region has them, else by draws.
 
     The error is the larger of what the last refinement changed and what the nodes themselves leave in doubt.
     """
     if not has_nodes(region):
         return _integrate_by_draws(density, region)
-    plan: Plan | None = plan_nodes(density, region).affordable
-    assert plan is not None
+    plan: Plan | None
+    try:
+        plan = plan_nodes(density, region).affordable
+    except TooManyNodesError:
+        if region.manifold.dim <= 2:
+            raise
+        return _integrate_by_draws(density, region)
     before = _on_nodes(density, plan.coarser).log_integral
     found = None
     while plan is not None:

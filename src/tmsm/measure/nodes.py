@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.errors import InvalidInputError, TooManyNodesError
 from tmsm.foundation.shared import shelf_of
 from tmsm.manifolds import Curve, Window
 from tmsm.measure.cells import Doubts, Prune, TreeNodes, tree_nodes
@@ -58,7 +58,11 @@ class Grid:
 
 
 def has_nodes(region: Region) -> bool:
-    """Whether the region's manifold has charts of a dimension that is low enough for a grid."""
+    """Whether the region has a rule of its own, or its manifold charts of a dimension that is low enough for a grid."""
+    if region.has_exact_nodes:
+        return True
+    if region.lifted_from is not None:
+        return has_nodes(region.lifted_from)
     manifold = region.manifold
     if manifold.dim > 2:
         return False
@@ -79,6 +83,8 @@ def _build(region: Region, grid: Grid, prune: Prune | None) -> Nodes:
     exact = region.exact_nodes(grid.cell, grid.leaf) if prune is None else None
     if exact is not None:
         found = _without_doubt(*exact)
+    elif region.lifted_from is not None:
+        found = _lifted_nodes(region, region.lifted_from, grid)
     else:
         chart = region.manifold.charts(grid.window)
         if isinstance(chart, Curve):
@@ -97,6 +103,26 @@ def _build(region: Region, grid: Grid, prune: Prune | None) -> Nodes:
 def _without_doubt(X: FloatArray, weights: FloatArray) -> TreeNodes:
     """Nodes of a rule that knows the border exactly."""
     return TreeNodes(X, weights, 1 << 30, Doubts.joined([], X.shape[1]))
+
+
+def _lifted_nodes(region: Region, below: Region, grid: Grid) -> TreeNodes:
+    """The nodes of the region below, each with evenly spaced points above it."""
+    # Distances above are half of those below.
+    nodes = build_nodes(below, replace(grid, cell=grid.cell - 1))
+    if len(nodes.X) * region.lift(nodes.X[:1], grid.cell, grid.leaf)[0].shape[1] > MAX_NODES:
+        raise TooManyNodesError(
+            f"More than {MAX_NODES:,} nodes would be needed: the density is too concentrated for quadrature. "
+            "ScoreMatching needs none."
+        )
+    X, share = region.lift(nodes.X, grid.cell, grid.leaf)
+    doubts = nodes.doubts
+    places = region.lift(doubts.X, grid.cell, grid.leaf)[0]
+    k, D = X.shape[1:]
+    # Doubts above one point are all alike: √k times as large, their squares add up to the square of their sum.
+    of_doubts = [np.repeat(factor * share * area, k) for factor, area in
+                 ((1.0, doubts.bias), (np.sqrt(k), doubts.spread), (1.0, doubts.blind))]  # fmt: skip
+    weights = np.repeat(share * np.exp(nodes.log_weights), k)
+    return TreeNodes(X.reshape(-1, D), weights, nodes.n_inside, Doubts(places.reshape(-1, D), *of_doubts))
 
 
 def _curve_nodes(region: Region, curve: Curve, grid: Grid) -> TreeNodes:

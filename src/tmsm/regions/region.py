@@ -115,7 +115,10 @@ class Region(ValueObject, ABC):
 
     @property
     def lifted_from(self) -> Region | None:
-        """A region of a manifold below, if this one is all that lies above it; `lift` then says what does."""
+        """A region of a manifold below, if this one is all that lies above it and distances are half of those below.
+
+        Then `lift` says what lies above.
+        """
         return None
 
     def lift(self, X: FloatArray, cell: int, leaf: int) -> tuple[FloatArray, float]:
