@@ -120,6 +120,18 @@ class Manifold(ValueObject, ABC):
         ends = np.cumsum([0, *(factor.embedding_dim for factor in self.factors)]).tolist()
         return tuple(slice(start, end) for start, end in pairwise(ends))
 
+    def within(self, columns: slice) -> Manifold:
+        """The factor, or the product of factors, whose coordinates are in these columns."""
+        inside = [
+            factor
+            for factor, own in zip(self.factors, self.columns, strict=True)
+            if columns.start <= own.start and own.stop <= columns.stop
+        ]
+        product = inside[0]
+        for factor in inside[1:]:
+            product = product * factor
+        return product
+
     def __mul__(self, other: Manifold) -> Manifold:
         if not isinstance(other, Manifold):
             return NotImplemented

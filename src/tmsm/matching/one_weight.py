@@ -89,7 +89,7 @@ class WeightTerms(Terms):
         """The functions with the field, or as functions of each factor of a product with that factor's field."""
         if not self.field.blocks:
             return [(functions, self.field)]
-        return [(functions.in_factor(self.manifold, k), field) for k, (_, field) in enumerate(self.field.blocks)]
+        return [(functions.in_columns(self.manifold, own), field) for own, field in self.field.blocks]
 
     def _hessian(self, functions: Tangent) -> FloatArray:
         first, *others = (

@@ -50,7 +50,13 @@ class Tangent(ABC):
 
     def in_factor(self, manifold: Manifold, k: int) -> FactorTangent:
         """The same functions on a product of manifolds, as functions of its factor k alone."""
-        return _InFactor(self, manifold, k)
+        return _InFactor(self, manifold.factors[k], manifold.columns[k])
+
+    def in_columns(self, manifold: Manifold, columns: slice) -> FactorTangent:
+        """The same functions on a product of manifolds, as functions of the factors in some columns alone."""
+        if columns in manifold.columns:
+            return self.in_factor(manifold, manifold.columns.index(columns))
+        return _InFactor(self, manifold.within(columns), columns)
 
 
 class FactorTangent(ABC):
@@ -80,18 +86,14 @@ class _InFactor(FactorTangent):
     """By the functions as they are: tangents get zeros for the other factors."""
 
     whole: Tangent
-    manifold: Manifold
-    k: int
-
-    @property
-    def _columns(self) -> slice:
-        return self.manifold.columns[self.k]
+    factor: Manifold
+    columns: slice
 
     def _frame(self, X: FloatArray) -> list[FloatArray]:
-        return self.manifold.factors[self.k].tangent_frame(X[:, self._columns])
+        return self.factor.tangent_frame(X[:, self.columns])
 
     def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        return self.whole.gradient_dot(X, padded(V, self._columns, X.shape[1]))
+        return self.whole.gradient_dot(X, padded(V, self.columns, X.shape[1]))
 
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         return np.sum([weighted_gram(self.gradient_dot(X, u), weight) for u in self._frame(X)], axis=0)
@@ -105,7 +107,7 @@ class _InFactor(FactorTangent):
         a = np.broadcast_to(np.asarray(isotropic, dtype=np.float64), len(X))
         pairs = [(u, a) for u in self._frame(X)] if a.any() else []
         return self.whole.weighted_hessian(
-            X, 0.0, [(padded(u, self._columns, X.shape[1]), c) for u, c in (*pairs, *directions)]
+            X, 0.0, [(padded(u, self.columns, X.shape[1]), c) for u, c in (*pairs, *directions)]
         )
 
 

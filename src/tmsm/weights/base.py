@@ -80,9 +80,7 @@ class WeightField:
     def trace(self, manifold: Manifold) -> FloatArray | float:
         """Trace of W on the tangent spaces of a manifold, shape (n,), or one number for all rows."""
         if self.blocks:
-            return sum(
-                field.trace(factor) for (_, field), factor in zip(self.blocks, manifold.factors, strict=True)
-            )
+            return sum(field.trace(manifold.within(own)) for own, field in self.blocks)
         return sum((c for _, c in self.tensor_directions), self.isotropic * float(manifold.dim))
 
     def extrinsic(self, manifold: Manifold, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -94,8 +92,8 @@ class WeightField:
         n, D = X.shape
         W, omega = np.zeros((n, D, D)), np.zeros((n, D))
         if self.blocks:
-            for (own, field), factor in zip(self.blocks, manifold.factors, strict=True):
-                W[:, own, own], omega[:, own] = field.extrinsic(factor, X[:, own])
+            for own, field in self.blocks:
+                W[:, own, own], omega[:, own] = field.extrinsic(manifold.within(own), X[:, own])
             return W, omega
         for j, e in enumerate(np.eye(D)):
             flux = self.apply(manifold.tangent_gradient(X, np.broadcast_to(e, X.shape)))
@@ -115,7 +113,8 @@ class WeightField:
         """⟨W, Hess u⟩, shape (n,), of a function by its second derivative along tangent rows and its Laplacian."""
         if self.blocks:
             total = np.zeros(len(X))
-            for (own, field), factor in zip(self.blocks, manifold.factors, strict=True):
+            for own, field in self.blocks:
+                factor = manifold.within(own)
 
                 def within(V: FloatArray, own: slice = own) -> FloatArray:
                     return second(padded(V, own, X.shape[1]))

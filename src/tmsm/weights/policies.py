@@ -20,8 +20,10 @@ from tmsm.manifolds import Manifold
 from tmsm.regions import BorderView, Region
 from tmsm.regions.region import METRICS
 from tmsm.weights.base import Weight
+from tmsm.weights.blocks import Blocks
 from tmsm.weights.componentwise import Componentwise
 from tmsm.weights.constant import Constant
+from tmsm.weights.constraints import Constraints
 from tmsm.weights.distance import Distance, Projected
 from tmsm.weights.normal import Normal
 from tmsm.weights.saturating import Saturating
@@ -275,9 +277,20 @@ class Auto(WeightPolicy):
 
 def _single(region: Region) -> Weight | None:
     """The best single weight of a region that has better than a scalar one."""
+    if region.product_parts:
+        return Blocks(tuple(_of_part(part) for part in region.product_parts))
     if region.axes is not None:
         return Componentwise()
-    return Normal() if region.smooth_border is not None else None
+    if region.smooth_border is not None:
+        return Normal()
+    return Constraints() if region.constraints is not None else None
+
+
+def _of_part(region: Region) -> Weight:
+    """The best single weight of a part of a product."""
+    if not region.has_border:
+        return Constant()
+    return _single(region) or Saturating()
 
 
 _BY_NAME: Mapping[str, Callable[[], Weight | WeightPolicy]] = MappingProxyType(
@@ -289,6 +302,7 @@ _BY_NAME: Mapping[str, Callable[[], Weight | WeightPolicy]] = MappingProxyType(
         "saturating": Saturating,
         "normal": Normal,
         "componentwise": Componentwise,
+        "constraints": Constraints,
         "combined": Combined,
     }
 )

@@ -1,0 +1,138 @@
+"""Each of a few smooth constraints damps only motion across its own face, corners included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.foundation.arrays import FloatArray, row_dots, row_norms, safe_divide, safe_inverse
+from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.validation import check_vector
+from tmsm.foundation.values import frozen_array
+from tmsm.regions import BorderView, ConstraintFrame
+from tmsm.weights.base import Weight, WeightField
+from tmsm.weights.constant import Constant
+from tmsm.weights.scales import check_scale
+
+__all__ = ["Constraints"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Constraints(Weight):
+    """W = P − N (NᵀN + E)⁻¹ Nᵀ for a region {h_k > 0 for all k} of a few smooth functions.
+
+    N has the columns V_k = ∇h_k and E is diagonal with E_k = 2|V_k| h_k/s_k + h_k²/s_k².  On the face h_k = 0 there
+    is E_k = 0, so that W V_k = 0 exactly, and in a corner this holds for every face that meets there.  W does not change
+    when h_k is multiplied by a number, and it is smooth where ∇h_k = 0.  With one constraint W = P − VVᵀ/(|V| + h/s)².
+
+    Parameters
+    ----------
+    scale
+        The lengths s_k: a positive number, one for each constraint, or "median": a multiple of the medians of the data's
+        h_k/|V_k|, taken once, at the first fit.
+    """
+
+    scale: float | str | FloatArray = "median"
+
+    # Between 4 and 8 the efficiency hardly changes; see docs/weights.md.
+    _MEDIANS = 6.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.scale, str | float | int):
+            object.__setattr__(self, "scale", check_scale(self.scale))
+            return
+        scale = check_vector(self.scale, "scale")
+        if not (scale > 0.0).all():
+            raise InvalidInputError(f"scale must be positive for every constraint; got {scale.tolist()}.")
+        object.__setattr__(self, "scale", frozen_array(scale))
+
+    def resolve(self, view: BorderView) -> Weight:
+        region = view.region
+        if not region.has_border:
+            return Constant()
+        constraints = region.constraints
+        if constraints is None:
+            raise InvalidInputError(
+                "The constraint weight needs a region that is known by a few smooth functions, such as a convex polygon "
+                f"of few edges, an intersection of caps, or Implicit; {type(region).__name__} is not. Use 'combined'."
+            )
+        K = constraints.n_constraints
+        if isinstance(self.scale, str):
+            frame = constraints.constraint_frame(view.X)
+            return Constraints(self._MEDIANS * np.array([_median_length(frame, k) for k in range(K)]))
+        scale = np.atleast_1d(np.asarray(self.scale, dtype=np.float64))
+        if scale.size not in (1, K):
+            raise InvalidInputError(f"scale must be one number or one for each of the {K} constraints; got {scale.size}.")
+        return Constraints(np.broadcast_to(scale, (K,)))
+
+    def field(self, view: BorderView) -> WeightField:
+        constraints = view.region.constraints
+        assert constraints is not None and not isinstance(self.scale, str), "resolve() comes first"
+        return _constraint_field(constraints.constraint_frame(view.X), np.asarray(self.scale, dtype=np.float64))
+
+    def pair(self) -> tuple[Weight, Weight] | None:
+        assert not isinstance(self.scale, str), "resolve() comes first"
+        return Constraints(2.0 * np.asarray(self.scale)), Constraints(0.3 * np.asarray(self.scale))
+
+
+def _median_length(frame: ConstraintFrame, k: int) -> float:
+    """The median of h/|∇h| over rows: to first order the distance to the face."""
+    length = row_norms(frame.gradients[k])
+    known = length > 1e-9 * length.max(initial=0.0)
+    if not known.any():
+        raise EstimationError(f"The gradient of constraint {k + 1} is zero at every row: it says nothing of a border.")
+    median = float(np.median(np.abs(frame.values[known, k]) / length[known]))
+    if not median > 0.0:
+        raise EstimationError(
+            f"More than half of the rows lie on the face of constraint {k + 1}, so the scale 'median' is zero. "
+            "Give the weight a scale as a number."
+        )
+    return median
+
+
+def _constraint_field(frame: ConstraintFrame, scale: FloatArray) -> WeightField:
+    """W and its divergence.
+
+    With m = (NᵀN + E)⁻¹ and a_k = Σ_l m_kl V_l, div(N m Nᵀ) = Σ_k (Δh_k a_k + H_k a_k) − Σ_b (Σ_a ∂_{a_a} M_ab) a_b, where
+    ∂_v M_ab = ⟨H_a v, V_b⟩ + ⟨H_b v, V_a⟩ + δ_ab ∂_v E_a.
+    """
+    V, h, K = frame.gradients, np.maximum(frame.values, 0.0), len(frame.gradients)
+    n, D = V[0].shape
+    length = np.stack([row_norms(one) for one in V], axis=1)
+    M = np.empty((n, K, K))
+    for a in range(K):
+        for b in range(a + 1):
+            M[:, a, b] = M[:, b, a] = row_dots(V[a], V[b])
+        M[:, a, a] += (2.0 * length[:, a] + h[:, a] / scale[a]) * h[:, a] / scale[a]
+    # In units of its diagonal: faces in other units are as good.
+    unit = safe_inverse(np.sqrt(np.einsum("naa->na", M)))
+    unit[unit > 1e140] = 0.0  # h = 0 and ∇h = 0: the face is not there
+    correlation = M * unit[:, :, None] * unit[:, None, :]
+    correlation[:, np.arange(K), np.arange(K)] = 1.0
+    m = np.linalg.inv(correlation) * unit[:, :, None] * unit[:, None, :]
+    stacked = np.stack(V, axis=1)  # (n, K, D)
+    A = np.einsum("nkl,nld->nkd", m, stacked)
+    total = np.zeros((n, D))
+    slopes = np.zeros((n, K))  # Σ_a ∂_{a_a} M_ab
+    for k in range(K):
+        bent = frame.bend(k, np.ascontiguousarray(A[:, k]))
+        total += frame.laplacians[:, [k]] * A[:, k] + bent
+        for b in range(K):
+            slopes[:, b] += row_dots(bent, V[b])
+            # Σ_a ⟨H_b a_a, V_a⟩, here for a = k.
+            slopes[:, b] += row_dots(frame.bend(b, np.ascontiguousarray(A[:, k])), V[k]) if b != k else row_dots(bent, V[k])
+        along = row_dots(A[:, k], V[k])
+        inward = row_dots(bent, safe_divide(V[k], length[:, k]))  # ∂_{a_k} |V_k|
+        slopes[:, k] += 2.0 / scale[k] * (h[:, k] * inward + (length[:, k] + h[:, k] / scale[k]) * along)
+    total -= np.einsum("nb,nbd->nd", slopes, A)
+    # N m Nᵀ = Σ_j u_j u_jᵀ with u = L⁻¹ Vᵀ, M = LLᵀ.
+    L = np.linalg.cholesky(correlation)
+    roots = np.linalg.solve(L, stacked * unit[:, :, None])
+    directions = []
+    for j in range(K):
+        size = row_norms(roots[:, j])
+        directions.append((safe_divide(roots[:, j], size), -(size**2), 0.0))
+    return WeightField(isotropic=1.0, directions=(*directions, (total, None, -1.0)))
