@@ -12,7 +12,7 @@ from tmsm.foundation.errors import EstimationError, TooManyNodesError
 from tmsm.manifolds import Window
 from tmsm.measure.cells import Prune
 from tmsm.measure.nodes import MAX_NODES, Grid, Nodes, build_nodes, has_nodes
-from tmsm.regions import Region
+from tmsm.regions import ProductRegion, Region
 
 __all__ = ["Density", "KernelIntegral", "LogMass", "Plan", "integrate_kernel", "log_sum", "plan_nodes"]
 
@@ -21,6 +21,8 @@ _WIDTHS, _CHANGE = 1.5, 4.0
 # Grids finer than this are pruned to where the density has its mass, instead of being kept for the region.
 _FINEST_SHARED, _FINEST_SHARED_IN_WINDOW = 5, 6
 _LEAF = 3
+# A Gauss rule along a curve takes more widths at once than cells of a surface; a circle begins with pieces so long.
+_WIDTHS_OF_CURVE, _COARSEST_CURVE = 3.0, 0
 _PRUNED_LEAF = 1
 _MAX_LEAF = 10
 # Grids are refined until one step changes the result by less than the first, and the nodes leave less than the
@@ -123,6 +125,8 @@ def log_sum(exponents: FloatArray) -> float:
 def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) -> Plan:
     """Choose nodes for densities like this one; rows X, if given, lie where the density has its mass."""
     window = _window(density, region, X)
+    if isinstance(region, ProductRegion):
+        return _plan_product(density, region, window, X)
     chart = region.manifold.charts(window)
     # A rule of the region's own needs no chart; its unit of length is one, and it is not pruned.
     unit = 1.0 if chart is None else chart.unit
@@ -152,6 +156,24 @@ def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) ->
         if bend:
             heavy = _heaviest(density, build_nodes(region, Grid(cell, 1, window), prune), X)
     return Plan(region, Grid(cell, _LEAF if prune is None else _PRUNED_LEAF, window), prune)
+
+
+def _plan_product(density: Density, region: ProductRegion, window: Window | None, X: FloatArray | None) -> Plan:
+    """The parts of a product have cells of their own, for how the density bends and falls along each."""
+    pieces = region.pieces()
+    closed = [part.manifold.is_closed for part, _ in pieces]
+    least = [_COARSEST_CURVE if part.manifold.dim == 1 else 2 for part, _ in pieces]
+    cells = [cell if ends else 3 for cell, ends in zip(least, closed, strict=True)]
+    heavy = _heaviest(density, build_nodes(region, Grid(max(cells), 1, window, tuple(cells))), X)
+    for k, (part, own) in enumerate(pieces):
+        curvature = _curvature(density, region, heavy, own)
+        slope = float(row_norms(density.log_gradient(heavy)[:, own]).max())
+        width = _WIDTHS_OF_CURVE if part.manifold.dim == 1 else _WIDTHS
+        side = min(width / np.sqrt(max(curvature, 1e-300)), width / _WIDTHS * _CHANGE / max(slope, 1e-300))
+        chart = part.manifold.charts(None if window is None else (window[0][own], window[1][own]))
+        side /= 1.0 if chart is None else chart.unit
+        cells[k] = max(cells[k], int(np.ceil(-np.log2(min(side, 1.0)))))
+    return Plan(region, Grid(max(cells), _LEAF, window, tuple(cells)), None)
 
 
 def _heaviest(density: Density, nodes: Nodes, X: FloatArray | None) -> FloatArray:
@@ -247,13 +269,15 @@ def _window(density: Density, region: Region, X: FloatArray | None) -> Window | 
     return tuple(rounded_low.tolist()), tuple(rounded_high.tolist())
 
 
-def _curvature(density: Density, region: Region, X: FloatArray) -> float:
-    """The largest |Hess log p(v, v)| at some rows, for a few tangent directions v of length one."""
+def _curvature(density: Density, region: Region, X: FloatArray, columns: slice = slice(None)) -> float:
+    """The largest |Hess log p(v, v)| at some rows, for a few tangent directions v of length one in some columns."""
     rng = np.random.default_rng(0)
     X = X[:: -(-len(X) // 256)]
     largest = 0.0
     for _ in range(4):
-        V = region.manifold.project_tangent(X, rng.standard_normal(X.shape))
+        some = np.zeros_like(X)
+        some[:, columns] = rng.standard_normal(some[:, columns].shape)
+        V = region.manifold.project_tangent(X, some)
         V = V / np.maximum(row_norms(V), 1e-300)[:, None]
         largest = max(largest, float(np.abs(density.log_hessian(X, V)).max()))
     return largest

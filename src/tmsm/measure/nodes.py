@@ -12,7 +12,8 @@ from tmsm.foundation.errors import InvalidInputError, TooManyNodesError
 from tmsm.foundation.shared import shelf_of
 from tmsm.manifolds import Curve, Window
 from tmsm.measure.cells import Doubts, Prune, TreeNodes, tree_nodes
-from tmsm.regions import Region
+from tmsm.measure.products import MAX_PRODUCT_DIM, combined_nodes
+from tmsm.regions import ProductRegion, Region
 
 __all__ = ["MAX_NODES", "Grid", "Nodes", "build_nodes", "has_nodes"]
 
@@ -49,12 +50,18 @@ class Nodes:
 class Grid:
     """How fine: cells of side 2^−cell, on the border divided ``leaf`` times more; flat regions in a window.
 
-    In a window the side is that share of the window.
+    In a window the side is that share of the window.  The parts of a product have ``cells`` of their own.
     """
 
     cell: int
     leaf: int
     window: Window | None = None
+    cells: tuple[int, ...] = ()
+
+    def of_part(self, k: int, columns: slice) -> Grid:
+        """The grid of part k of a product, whose coordinates are in some columns."""
+        window = None if self.window is None else (self.window[0][columns], self.window[1][columns])
+        return Grid(self.cells[k] if self.cells else self.cell, self.leaf, window)
 
 
 def has_nodes(region: Region) -> bool:
@@ -63,6 +70,8 @@ def has_nodes(region: Region) -> bool:
         return True
     if region.lifted_from is not None:
         return has_nodes(region.lifted_from)
+    if region.product_parts:
+        return region.manifold.dim <= MAX_PRODUCT_DIM and all(map(has_nodes, region.product_parts))
     manifold = region.manifold
     if manifold.dim > 2:
         return False
@@ -85,6 +94,8 @@ def _build(region: Region, grid: Grid, prune: Prune | None) -> Nodes:
         found = _without_doubt(*exact)
     elif region.lifted_from is not None:
         found = _lifted_nodes(region, region.lifted_from, grid)
+    elif isinstance(region, ProductRegion):
+        found = _product_nodes(region, grid)
     else:
         chart = region.manifold.charts(grid.window)
         if isinstance(chart, Curve):
@@ -123,6 +134,16 @@ def _lifted_nodes(region: Region, below: Region, grid: Grid) -> TreeNodes:
                  ((1.0, doubts.bias), (np.sqrt(k), doubts.spread), (1.0, doubts.blind))]  # fmt: skip
     weights = np.repeat(share * np.exp(nodes.log_weights), k)
     return TreeNodes(X.reshape(-1, D), weights, nodes.n_inside, Doubts(places.reshape(-1, D), *of_doubts))
+
+
+def _product_nodes(region: ProductRegion, grid: Grid) -> TreeNodes:
+    parts = [build_nodes(part, grid.of_part(k, own)) for k, (part, own) in enumerate(region.pieces())]
+    if np.prod([float(len(nodes.X)) for nodes in parts]) > MAX_NODES:
+        raise TooManyNodesError(
+            f"More than {MAX_NODES:,} nodes would be needed over a product of regions: the density is too concentrated "
+            "for quadrature. ScoreMatching needs none."
+        )
+    return combined_nodes([(nodes.X, np.exp(nodes.log_weights), nodes.n_inside, nodes.doubts) for nodes in parts])
 
 
 def _curve_nodes(region: Region, curve: Curve, grid: Grid) -> TreeNodes:
