@@ -28,6 +28,10 @@ MANIFOLDS: list[Manifold] = [
     tmsm.Euclidean(1),
     tmsm.Euclidean(2),
     tmsm.Euclidean(5),
+    tmsm.Torus(2),
+    tmsm.Torus(3),
+    tmsm.Sphere(2) * tmsm.Euclidean(1),
+    tmsm.Sphere(1) * tmsm.Euclidean(1),
 ]
 
 
@@ -50,7 +54,7 @@ class Case:
     """A region and what is known of its distance.
 
     exact: inside it is the distance and no lower bound; projected: there is a projected one too;
-    signed: it changes sign continuously (not so between bare border points).
+    signed: it changes sign continuously (not so between bare border points); chordal: there is a chordal one.
     """
 
     name: str
@@ -58,6 +62,7 @@ class Case:
     exact: bool = True
     projected: bool = False
     signed: bool = True
+    chordal: bool = True
 
     def __repr__(self) -> str:
         return self.name
@@ -116,6 +121,13 @@ REGIONS: list[Case] = [
     Case("star", tmsm.Polygon(_star)),
     Case("star with a hole", tmsm.Polygon(_star) & ~tmsm.Ball([1.0, 1.0], 0.3)),
     Case("flat points", tmsm.BorderPoints([[2.0, 0.0], [0.0, 2.0], [-2.0, 0.0]]), signed=False),
+    Case("triangle", tmsm.SphericalPolygon([tmsm.lonlat_to_xyz([0, 60, 25], [0, 5, 50])]), projected=True),
+    Case("quadrilateral", tmsm.Polygon([[0, 0], [3, 0.4], [2.5, 3], [-0.4, 2]])),
+    Case("annulus", tmsm.Ball([0.0, 0.0], 2.0) & ~tmsm.Ball([0.2, 0.0], 0.5)),
+    Case("box of angles", tmsm.AngleBox([-1.0, -1.2], [1.3, 1.0]), chordal=False),
+    Case("box of angles across ±π", tmsm.AngleBox([2.0, -1.0, -np.pi], [-2.5, 1.0, np.pi]), chordal=False),
+    Case("cap above a threshold", tmsm.Cap(unit(1, 0, 1), 0.9) * tmsm.Box([0.3], [np.inf]), chordal=False),
+    Case("arc times interval", tmsm.Cap([0.0, 1.0], 1.1) * tmsm.Box([-0.5], [2.0]), chordal=False),
 ]
 
 EVERYWHERE: list[Case] = [
@@ -191,17 +203,19 @@ def recipes_for(case: Case) -> list[Weight | WeightPolicy]:
     """Every weight that is valid on this region, its scales not yet fixed."""
     named: list[Weight | WeightPolicy] = [
         weights.Distance("geodesic"),
-        weights.Distance("chordal"),
         weights.Saturating(),
-        weights.Saturating(0.4, metric="chordal"),
         weights.Auto(combine=False),
     ]
+    if case.chordal:
+        named += [weights.Distance("chordal"), weights.Saturating(0.4, metric="chordal")]
     if case.projected:
         named += [weights.Projected(axis) for axis in range(min(3, case.region.manifold.embedding_dim))]
     if case.region.smooth_border is not None:
         named += [weights.Normal(), weights.Normal(2.5)]
     if case.region.axes is not None:
         named += [weights.Componentwise(), weights.Componentwise(0.5)]
+    if case.region.constraints is not None:
+        named += [weights.Constraints(), weights.Constraints(0.7)]
     return named
 
 
@@ -246,13 +260,12 @@ def sampled(entries: list[tuple], *aspects: Callable[..., Hashable]) -> list[Any
 
 def tangent_basis(manifold: Manifold, x: np.ndarray) -> np.ndarray:
     """Orthonormal basis of the tangent space at x, as rows (dim, D)."""
-    P = manifold.project_tangent(np.tile(x, (x.size, 1)), np.eye(x.size))
-    return np.linalg.svd(P)[2][: manifold.dim]
+    return np.concatenate(manifold.tangent_frame(x[None, :]))
 
 
 def walk(manifold: Manifold, X: np.ndarray, V: np.ndarray, t: float | np.ndarray) -> np.ndarray:
-    """Go along the geodesic from X with unit tangent V for a length t."""
-    return manifold.exponential(X, V * np.broadcast_to(np.asarray(t, dtype=float), (len(X),))[:, None])
+    """Go along the geodesic from X with unit tangent V for a length t; where there is none, for a short one."""
+    return manifold.retract(X, V * np.broadcast_to(np.asarray(t, dtype=float), (len(X),))[:, None])
 
 
 def random_tangents(manifold: Manifold, X: np.ndarray, seed: int = 1) -> np.ndarray:

@@ -14,12 +14,19 @@ EVERY_PAIR = pytest.mark.parametrize(("case", "recipe"), sampled(PAIRS), ids=rep
 
 def tensor(region, weight, X):
     """W as explicit matrices (n, D, D)."""
-    field = weight.field(BorderView(region, X))
+    return explicit(region.manifold, weight.field(BorderView(region, X)), X)
+
+
+def explicit(manifold, field, X):
+    W = np.zeros((len(X), X.shape[1], X.shape[1]))
+    if field.blocks:
+        for own, block in field.blocks:
+            W[:, own, own] = explicit(manifold.within(own), block, X[:, own])
+        return W
     a = np.broadcast_to(field.isotropic, len(X))
-    P = np.stack([region.manifold.project_tangent(X, np.tile(e, (len(X), 1))) for e in np.eye(X.shape[1])], axis=1)
-    W = a[:, None, None] * P
+    W += a[:, None, None] * sum(u[:, :, None] * u[:, None, :] for u in manifold.tangent_frame(X))
     for u, c in field.tensor_directions:
-        W = W + c[:, None, None] * u[:, :, None] * u[:, None, :]
+        W += c[:, None, None] * u[:, :, None] * u[:, None, :]
     return W
 
 
@@ -108,7 +115,9 @@ def test_auto_takes_the_best_that_the_region_offers():
     assert choice(tmsm.Cap([0.0, 0.0, 1.0], 0.5)) is weights.Normal
     assert choice(tmsm.Ball([0.0, 0.0], 1.0)) is weights.Normal
     assert choice(tmsm.Box([0.0, 0.0], [1.0, 1.0])) is weights.Componentwise
-    assert choice(tmsm.Polygon([[0, 0], [1, 0], [0, 1]])) is weights.Saturating
+    assert choice(tmsm.Polygon([[0, 0], [1, 0], [0, 1]])) is weights.Constraints
+    assert choice(tmsm.Polygon([[0, 0], [2, 0], [0.4, 0.4], [0, 2]])) is weights.Saturating
+    assert choice(tmsm.AngleBox([0.0, 0.0], [1.0, 1.0])) is weights.Blocks
     assert choice(tmsm.Everywhere(tmsm.Sphere(2))) is weights.Constant
 
 

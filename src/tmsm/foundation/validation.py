@@ -80,6 +80,8 @@ def as_rows(
         if array.ndim == 1:
             shape = "(-1, 1)" if width == 1 else "(1, -1)"
             hint = f" For {'one coordinate' if width == 1 else 'a single point'} use {name}.reshape{shape}."
+        if array.ndim == 3 and array.shape[1:] == (3, 3):
+            hint = " Rotation matrices become unit quaternions with Rotations().from_matrices."
         raise InvalidInputError(
             f"{name} must be a table of shape (n, D), one row a point; got shape {array.shape}.{hint}"
         )

@@ -203,9 +203,11 @@ class ConfidenceRegion:
         ]
 
     def _interest(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The derivative of the parameter at the estimate (D, p), and the way to a point (D,)."""
+        """The derivative of the parameter at the estimate (D, p), and the way to a point (D,), both as tangents."""
         jacobian = self.model.parameter_jacobian(self.discrepancy.theta)[self.field.name]
-        away = self.manifold.project_tangent(self.estimate[None, :], (point - self.estimate)[None, :])[0]
+        if not self.manifold.is_embedded:
+            jacobian = self.manifold.tangent_of(np.broadcast_to(self.estimate, jacobian.T.shape), jacobian.T).T
+        away = self.manifold.tangent_of(self.estimate[None, :], (point - self.estimate)[None, :])[0]
         if not np.linalg.norm(away) > 0.0:
             away = np.linalg.eigh(jacobian @ jacobian.T)[1][:, -1]
         return jacobian, away

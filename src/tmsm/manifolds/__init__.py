@@ -4,7 +4,9 @@ from tmsm.manifolds.base import DistanceUnit, Manifold, WrittenCoordinates
 from tmsm.manifolds.charts import Curve, FlatChart, SurfaceChart, Window
 from tmsm.manifolds.euclidean import Euclidean
 from tmsm.manifolds.guess import manifold_of
+from tmsm.manifolds.hyperbolic import Hyperbolic
 from tmsm.manifolds.product import Product, Torus
+from tmsm.manifolds.rotations import Rotations
 from tmsm.manifolds.sphere import Sphere
 from tmsm.manifolds.views import View
 
@@ -13,8 +15,10 @@ __all__ = [
     "DistanceUnit",
     "Euclidean",
     "FlatChart",
+    "Hyperbolic",
     "Manifold",
     "Product",
+    "Rotations",
     "Sphere",
     "SurfaceChart",
     "Torus",

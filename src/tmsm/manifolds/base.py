@@ -110,6 +110,26 @@ class Manifold(ValueObject, ABC):
         return self.project_tangent(X, G)
 
     @property
+    def is_embedded(self) -> bool:
+        """Whether lengths are those of the embedding space: tangents are velocities, straight lines the shortest paths.
+
+        Not so for manifolds that are known by coordinates and a metric, such as `Chart`.
+        """
+        return True
+
+    def tangent_of(self, X: FloatArray, U: FloatArray) -> FloatArray:
+        """The tangents whose `velocity` is U, shape (n, D); of the part of U along the manifold where it is embedded."""
+        return self.project_tangent(X, U)
+
+    def plain_gradient(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Derivatives by the embedding coordinates of a function with tangent gradient V, shape (n, D)."""
+        return V
+
+    def grown_box(self, low: FloatArray, high: FloatArray, distance: float) -> tuple[FloatArray, FloatArray]:
+        """Corners (D,) of a box of coordinates that holds all points within a distance of those in the box (low, high)."""
+        return low - distance, high + distance
+
+    @property
     def factors(self) -> tuple[Manifold, ...]:
         """The manifolds of which this is the product; itself alone where it is none."""
         return (self,)

@@ -94,6 +94,10 @@ class SurfaceChart(ABC):
         """The border's tangent nearest to X as (n, c): close to it n·y + c is the signed distance of a point y."""
         return inward, d - row_dots(inward, X)
 
+    def straight(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """The way from points X to points Y next to them, as tangents at X, shape (n, D)."""
+        return Y - X
+
     def coordinates(self, X: FloatArray) -> FloatArray:
         """(u, v) of points, shape (n, 2), where ``has_coordinates``."""
         raise InvalidInputError(f"{type(self).__name__} does not know the coordinates of points.")

@@ -24,17 +24,24 @@ class NearestPoints:
 
     The straight line between two points is never longer than the path along the manifold.  So the nearest point along
     the path is among those whose straight line is no longer than the path to the nearest by straight line.  Where the
-    one distance grows with the other, as on a sphere, ``along`` is None and that point is the answer.
+    one distance grows with the other, as on a sphere, ``along`` is None and that point is the answer.  With
+    ``either_sign`` a point and its opposite are the same.
     """
 
-    def __init__(self, points: FloatArray, along: Callable[[FloatArray, FloatArray], FloatArray] | None) -> None:
-        self.points, self._along = points, along
+    def __init__(
+        self,
+        points: FloatArray,
+        along: Callable[[FloatArray, FloatArray], FloatArray] | None,
+        *,
+        either_sign: bool = False,
+    ) -> None:
+        self.points, self._along, self._either_sign = points, along, either_sign
 
     @cached_property
     def _tree(self) -> KDTree:
         from scipy.spatial import KDTree
 
-        return KDTree(self.points)
+        return KDTree(np.vstack([self.points, -self.points]) if self._either_sign else self.points)
 
     def neighbours(self, k: int) -> FloatArray:
         """Straight-line distances from each point to its k nearest, itself included, shape (m, k)."""
@@ -45,7 +52,7 @@ class NearestPoints:
         found = np.empty(len(X), dtype=np.intp)
         for start in range(0, len(X), _CHUNK):
             rows = slice(start, start + _CHUNK)
-            found[rows] = self._tree.query(X[rows])[1]
+            found[rows] = self._tree.query(X[rows])[1] % len(self.points)
             if self._along is not None:
                 self._improve(X[rows], found[rows])
         return found

@@ -116,6 +116,20 @@ class Product(Manifold):
     def velocity(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self._blocks(lambda factor, own: factor.velocity(X[:, own], V[:, own]))
 
+    @property
+    def is_embedded(self) -> bool:
+        return all(factor.is_embedded for factor in self.parts)
+
+    def tangent_of(self, X: FloatArray, U: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.tangent_of(X[:, own], U[:, own]))
+
+    def plain_gradient(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.plain_gradient(X[:, own], V[:, own]))
+
+    def grown_box(self, low: FloatArray, high: FloatArray, distance: float) -> tuple[FloatArray, FloatArray]:
+        grown = [factor.grown_box(low[own], high[own], distance) for factor, own in self._pieces()]
+        return np.concatenate([box[0] for box in grown]), np.concatenate([box[1] for box in grown])
+
     def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self._blocks(lambda factor, own: factor.acceleration(X[:, own], V[:, own]))
 
@@ -178,7 +192,7 @@ class Product(Manifold):
         return np.concatenate([factor.scattered(n, rng) for factor in self.parts], axis=1)
 
     def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
-        if not self._is_of_curves:
+        if not self._is_of_curves or not self.is_embedded:
             return None
         curves = [factor.charts(_of_columns(window, own)) for factor, own in self._pieces()]
         first, second = curves
@@ -209,6 +223,7 @@ def _product(first: Manifold, second: Manifold) -> Manifold:
 
 
 @final
+@dataclass(frozen=True, eq=False, repr=False)
 class Torus(Product):
     """The torus of ``dim`` angles: the product of as many circles.
 

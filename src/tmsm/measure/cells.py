@@ -238,7 +238,8 @@ class _Cut:
         self.area, self.u, self.v, self.spread, self.ends = _cut_squares(
             cells, chart.line(cells.face, cells.u, cells.v, X, d, inward)
         )
-        self.foot = X - d[:, None] * inward
+        across = region.manifold.velocity(X, inward)
+        self.foot = X - d[:, None] * across
         whole = (2.0 * cells.half) ** 2
         rest = whole - self.area
         tiny = 1e-9 * whole
@@ -255,7 +256,7 @@ class _Cut:
         maybe = np.flatnonzero(self.kept & ~self.full & (inner == outer) & (inner == (d > 0.0)))
         if maybe.size:
             step = _SEAM * chart.radius(cells.half) * np.where(inner[maybe], -1.0, 1.0)
-            beyond = self.foot[maybe] + step[:, None] * inward[maybe]
+            beyond = self.foot[maybe] + step[:, None] * across[maybe]
             self.seam[maybe] = (region.signed_distance(beyond)[0] > 0.0) == inner[maybe]
         self.sound |= self.seam
         self.full |= self.seam & inner
@@ -316,9 +317,10 @@ class _Cut:
         face, foot = self.cells.face[rows], self.foot[rows]
         first, second = (self.chart.points(face, *end[rows].T) for end in self.ends)
         d1, d2 = (self.region.signed_distance(end)[0] for end in (first, second))
+        first, second = (self.chart.straight(foot, end) for end in (first, second))
         length = row_norms(second - first)
         along = safe_divide(second - first, length)
-        s1, s2 = (np.einsum("nd,nd->n", end - foot, along) for end in (first, second))
+        s1, s2 = (row_dots(end, along) for end in (first, second))
         bias = (d2 * s2 - d1 * s1) / 3.0
         # A border that bends all at once, in a corner, leaves out d s/2.
         spread = 0.5 * length * np.maximum(np.abs(d1), np.abs(d2))

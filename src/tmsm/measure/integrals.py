@@ -257,7 +257,7 @@ def _window(density: Density, region: Region, X: FloatArray | None) -> Window | 
     middle = 0.5 * (low + high)[None, :]
     if region.manifold.contains(middle).all():
         distance = max(-float(region.signed_distance(middle)[0][0]), 0.0)
-        low, high = low - distance, high + distance
+        low, high = region.manifold.grown_box(low, high, distance)
     if X is not None:
         spread = np.ptp(X, axis=0)
         low, high = np.minimum(low, X.min(axis=0) - spread), np.maximum(high, X.max(axis=0) + spread)

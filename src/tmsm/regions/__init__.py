@@ -7,6 +7,7 @@ from tmsm.regions.border_view import BorderView
 from tmsm.regions.borders import AxisAligned, AxisFrame, Constrained, ConstraintFrame, SmoothBorder
 from tmsm.regions.box import Box
 from tmsm.regions.cap import Cap, Hemisphere
+from tmsm.regions.geodesic_ball import GeodesicBall
 from tmsm.regions.half_space import HalfSpace
 from tmsm.regions.healpix_mask import HealpixMask
 from tmsm.regions.lonlat_box import LonLatBox
@@ -28,6 +29,7 @@ __all__ = [
     "Constrained",
     "ConstraintFrame",
     "Everywhere",
+    "GeodesicBall",
     "HalfSpace",
     "HealpixMask",
     "Hemisphere",

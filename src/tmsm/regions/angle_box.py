@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self, final
 
 import numpy as np
@@ -21,6 +22,7 @@ _FULL_TURN = 2.0 * np.pi * (1.0 - 1e-12)
 
 
 @final
+@dataclass(frozen=True, eq=False, repr=False)
 class AngleBox(ProductRegion):
     """The points of a torus whose angles lie between ``lower`` and ``upper``.
 
