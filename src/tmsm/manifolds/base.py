@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.foundation.arrays import BoolArray, FloatArray, row_norms
+from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots, row_norms
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import as_float_array, as_rows, check_count
 from tmsm.foundation.values import ValueObject
@@ -109,6 +109,25 @@ class Manifold(ValueObject, ABC):
         """The tangent gradient of a function from its plain derivatives G by the embedding coordinates, (n, D)."""
         return self.project_tangent(X, G)
 
+    def tangent_map(self, X: FloatArray) -> FloatArray:
+        """The matrices T of `tangent_gradient`, T g = tangent_gradient(g), shape (n, D, D).
+
+        The Laplace–Beltrami operator of a function is ⟨TᵀT, D²t⟩ + Dt·coordinate_laplacian; in an embedding T = P.
+        """
+        columns = [self.tangent_gradient(X, np.broadcast_to(e, X.shape)) for e in np.eye(X.shape[1])]
+        return np.stack(columns, axis=2)
+
+    def second_form(self, X: FloatArray, G: FloatArray, V: FloatArray) -> FloatArray:
+        """Tangent rows b with ⟨b, u⟩ = G·II(u, v) for all tangents u, where II(v, v) is the acceleration, (n, D).
+
+        So the Hessian of a function along the manifold, applied to v, is tangent_gradient(D²t v) + second_form(Dt, v).
+        """
+        total = np.zeros_like(X)
+        for u in self.tangent_frame(X):
+            form = 0.25 * (self.acceleration(X, u + V) - self.acceleration(X, u - V))
+            total += u * row_dots(G, form)[:, None]
+        return total
+
     @property
     def is_embedded(self) -> bool:
         """Whether lengths are those of the embedding space: tangents are velocities, straight lines the shortest paths.
@@ -118,7 +137,7 @@ class Manifold(ValueObject, ABC):
         return True
 
     def tangent_of(self, X: FloatArray, U: FloatArray) -> FloatArray:
-        """The tangents whose `velocity` is U, shape (n, D); of the part of U along the manifold where it is embedded."""
+        """The tangents whose `velocity` is U, shape (n, D); where embedded, the part of U along the manifold."""
         return self.project_tangent(X, U)
 
     def plain_gradient(self, X: FloatArray, V: FloatArray) -> FloatArray:
@@ -126,7 +145,7 @@ class Manifold(ValueObject, ABC):
         return V
 
     def grown_box(self, low: FloatArray, high: FloatArray, distance: float) -> tuple[FloatArray, FloatArray]:
-        """Corners (D,) of a box of coordinates that holds all points within a distance of those in the box (low, high)."""
+        """Corners (D,) of a box of coordinates that holds all points within a distance of those in a box."""
         return low - distance, high + distance
 
     @property

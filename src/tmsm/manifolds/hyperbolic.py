@@ -101,7 +101,7 @@ class Hyperbolic(Charted):
         return 2.0 * np.arcsinh(0.5 * np.sqrt(self.square_chord(X, Y)))
 
     def square_chord(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """q = 4 sinh²(ρ/2) = 2 (cosh ρ − 1) = |y − x|² − (y₀ − x₀)² between matching rows, shape (n,)."""
+        """Between matching rows q = 4 sinh²(ρ/2) = 2 (cosh ρ − 1) = |y − x|² − (y₀ − x₀)², shape (n,)."""
         X, Y = np.atleast_2d(X), np.atleast_2d(Y)
         away, middle = Y - X, X + Y
         a, b = _time(X), _time(Y)

@@ -3,8 +3,10 @@
 from tmsm.models.base import LinearModel, Model, Tangent
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
 from tmsm.models.fisher_bingham import Bingham, FisherBingham
+from tmsm.models.hyperboloid import HyperboloidDistribution
 from tmsm.models.kent import Kent
 from tmsm.models.local import Local
+from tmsm.models.matrix_fisher import MatrixFisher
 from tmsm.models.multivariate_normal import MultivariateNormal
 from tmsm.models.nonlinear import NonlinearModel
 from tmsm.models.parameters import Field, Parameters
@@ -19,9 +21,11 @@ __all__ = [
     "Field",
     "FisherBingham",
     "FixedNorm",
+    "HyperboloidDistribution",
     "Kent",
     "LinearModel",
     "Local",
+    "MatrixFisher",
     "Model",
     "MultivariateNormal",
     "NonlinearModel",
