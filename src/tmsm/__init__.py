@@ -9,7 +9,7 @@ from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE, load
 from tmsm.foundation import errors
 from tmsm.inference.comparison import compare
 from tmsm.inference.stein import stein_test
-from tmsm.manifolds import Euclidean, Hyperbolic, Product, Rotations, Sphere, Torus
+from tmsm.manifolds import Euclidean, Hyperbolic, LevelSet, Product, Rotations, Sphere, Torus
 from tmsm.manifolds.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
 from tmsm.manifolds.torus_angles import angles_to_torus, torus_to_angles
 from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, VonMisesFisher, Watson
@@ -49,6 +49,7 @@ __all__ = [
     "Hemisphere",
     "Hyperbolic",
     "Kent",
+    "LevelSet",
     "LonLatBox",
     "MultivariateNormal",
     "NaiveMLE",

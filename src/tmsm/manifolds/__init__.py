@@ -5,6 +5,7 @@ from tmsm.manifolds.charts import Curve, FlatChart, SurfaceChart, Window
 from tmsm.manifolds.euclidean import Euclidean
 from tmsm.manifolds.guess import manifold_of
 from tmsm.manifolds.hyperbolic import Hyperbolic
+from tmsm.manifolds.level_set import LevelSet
 from tmsm.manifolds.product import Product, Torus
 from tmsm.manifolds.rotations import Rotations
 from tmsm.manifolds.sphere import Sphere
@@ -16,6 +17,7 @@ __all__ = [
     "Euclidean",
     "FlatChart",
     "Hyperbolic",
+    "LevelSet",
     "Manifold",
     "Product",
     "Rotations",

@@ -58,6 +58,12 @@ class Euclidean(Manifold):
     def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return np.zeros_like(X)
 
+    def second_form(self, X: FloatArray, G: FloatArray, V: FloatArray) -> FloatArray:
+        return np.zeros_like(X)
+
+    def tangent_map(self, X: FloatArray) -> FloatArray:
+        return np.broadcast_to(np.eye(self.dim), (len(X), self.dim, self.dim))
+
     def unit_tangent(self, X: FloatArray) -> FloatArray:
         return np.ones_like(X) if self.dim == 1 else super().unit_tangent(X)
 

@@ -133,6 +133,15 @@ class Product(Manifold):
     def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self._blocks(lambda factor, own: factor.acceleration(X[:, own], V[:, own]))
 
+    def second_form(self, X: FloatArray, G: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.second_form(X[:, own], G[:, own], V[:, own]))
+
+    def tangent_map(self, X: FloatArray) -> FloatArray:
+        total = np.zeros((len(X), X.shape[1], X.shape[1]))
+        for factor, own in self._pieces():
+            total[:, own, own] = factor.tangent_map(X[:, own])
+        return total
+
     def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
         return self._blocks(lambda factor, own: factor.coordinate_laplacian(X[:, own]))
 

@@ -100,6 +100,12 @@ class Sphere(Manifold):
     def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return X * -row_dots(V, V)[:, None]
 
+    def second_form(self, X: FloatArray, G: FloatArray, V: FloatArray) -> FloatArray:
+        return V * -row_dots(G, X)[:, None]  # II(u, v) = −⟨u, v⟩ x
+
+    def tangent_map(self, X: FloatArray) -> FloatArray:
+        return np.eye(X.shape[1]) - X[:, :, None] * X[:, None, :]
+
     def unit_tangent(self, X: FloatArray) -> FloatArray:
         return np.column_stack([-X[:, 1], X[:, 0]]) if self.dim == 1 else super().unit_tangent(X)
 
