@@ -194,9 +194,9 @@ class Combined(WeightPolicy):
             if level > len(_LEVELS):
                 raise InvalidInputError(f"level must be at most {len(_LEVELS)}; got {level}.")
             object.__setattr__(self, "level", level)
-        if self.base is not None and not isinstance(self.base, Saturating | Componentwise | Normal):
+        if self.base is not None and not isinstance(self.base, Saturating | Componentwise | Normal | Constraints | Blocks):
             raise InvalidTypeError(
-                f"base must be a Saturating, Componentwise or Normal weight; got {type(self.base).__name__}."
+                f"base must be a Saturating, Componentwise, Normal, Constraints or Blocks weight; got {type(self.base).__name__}."
             )
         object.__setattr__(self, "scale", check_scale(self.scale))
         check_option(self.metric, METRICS[:2], "metric")
