@@ -12,7 +12,7 @@ from tmsm.inference.stein import stein_test
 from tmsm.manifolds import Euclidean, Hyperbolic, LevelSet, Product, Rotations, Sphere, Torus
 from tmsm.manifolds.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
 from tmsm.manifolds.torus_angles import angles_to_torus, torus_to_angles
-from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, VonMisesFisher, Watson
+from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, SineVonMises, VonMisesFisher, Watson
 from tmsm.models.checks import check_model
 from tmsm.regions import (
     AngleBox,
@@ -58,6 +58,7 @@ __all__ = [
     "Projected",
     "Rotations",
     "ScoreMatching",
+    "SineVonMises",
     "Sphere",
     "SphericalPolygon",
     "Torus",

@@ -10,6 +10,8 @@ from tmsm.foundation.errors import EstimationError
 from tmsm.models.constraints import AffineSubspace, Best, Constraint, FixedNorm, Unrestricted, minimise_over
 from tmsm.models.local import LocalSet
 from tmsm.models.orbits import RotationOrbit, ovals_about
+from tmsm.models.product_sets import ProductConstraint, block_diagonal
+from tmsm.models.torus_orbits import TorusOrbit
 from tmsm.numerics.newton import Objective, minimise
 from tmsm.numerics.scaling import condition_number, inverse_scaled, scaled_to_unit
 from tmsm.numerics.sphere_quadratics import minimise_on_sphere
@@ -108,6 +110,35 @@ def _on_local_set(constraint: LocalSet, A: FloatArray, b: FloatArray) -> Solutio
     if not (np.isfinite(A).all() and np.trace(A) > 0.0):
         raise EstimationError(_singular(np.inf))
     return _ended(constraint, A, b, minimise_over(constraint, _quadratic(A, b), _near_locally(constraint, A, b)))
+
+
+@solve.register
+def _on_torus_orbit(constraint: TorusOrbit, A: FloatArray, b: FloatArray) -> Solution:
+    if not (np.isfinite(A).all() and np.trace(A) > 0.0):
+        raise EstimationError(_singular(np.inf))
+    # The minimum over all θ, that of independent angles, and the best of means all over the torus.
+    every = np.eye(b.size)
+    near = [_minimum_in(every, A, b), _minimum_in(every[:, : 2 * constraint.dim], A, b)]
+    near += constraint.scan(A, b, _STARTS)
+    return _ended(constraint, A, b, minimise_over(constraint, _quadratic(A, b), near))
+
+
+@solve.register
+def _on_product(constraint: ProductConstraint, A: FloatArray, b: FloatArray) -> Solution:
+    """Part by part where A has no entries between the parts, and from there where it has."""
+    blocks = constraint.blocks
+    alone = [solve(part, A[own, own], b[own]) for part, own in zip(constraint.parts, blocks, strict=True)]
+    theta = np.concatenate([found.theta for found in alone])
+    between = A - block_diagonal([A[own, own] for own in blocks])
+    if between.any():
+        return _ended(constraint, A, b, minimise_over(constraint, _quadratic(A, b), [theta]))
+    return Solution(
+        theta,
+        block_diagonal([found.tangent for found in alone]),
+        block_diagonal([found.curvature for found in alone]),
+        max(found.condition for found in alone),
+        " ".join(dict.fromkeys(found.status for found in alone if found.status)),
+    )
 
 
 def solve_near(constraint: Constraint, A: FloatArray, b: FloatArray, theta: FloatArray) -> Solution:

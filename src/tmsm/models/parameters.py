@@ -17,7 +17,9 @@ class Field:
 
     An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle, and an axis if its
     sign has no meaning.  The centre is the parameter that says where the density is highest.
+    Angles are in radians, and entries that are a full turn apart are the same.
     Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.
+    A matrix is symmetric unless the field says that it is not.
     """
 
     name: str
@@ -26,6 +28,12 @@ class Field:
     is_covariance: bool = False
     is_axis: bool = False
     is_centre: bool = False
+    is_angle: bool = False
+    is_symmetric: bool = True
+
+    def repeats(self, index: tuple[int, ...]) -> bool:
+        """Whether the entry at an index says again what another says: half of those of a symmetric matrix do."""
+        return self.is_symmetric and len(index) == 2 and index[0] > index[1]
 
     @property
     def title(self) -> str:
