@@ -12,10 +12,20 @@ from tmsm.inference.stein import stein_test
 from tmsm.manifolds import Euclidean, Hyperbolic, LevelSet, Product, Rotations, Sphere, Torus
 from tmsm.manifolds.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
 from tmsm.manifolds.torus_angles import angles_to_torus, torus_to_angles
-from tmsm.models import Bingham, FisherBingham, Kent, MultivariateNormal, SineVonMises, VonMisesFisher, Watson
+from tmsm.models import (
+    Bingham,
+    FisherBingham,
+    Kent,
+    MatrixFisher,
+    MultivariateNormal,
+    SineVonMises,
+    VonMisesFisher,
+    Watson,
+)
 from tmsm.models.checks import check_model
 from tmsm.regions import (
     AngleBox,
+    AxisWithin,
     Ball,
     BorderPoints,
     Box,
@@ -25,14 +35,17 @@ from tmsm.regions import (
     HalfSpace,
     HealpixMask,
     Hemisphere,
+    Implicit,
     LonLatBox,
     Polygon,
+    RotationCap,
     SphericalPolygon,
 )
 from tmsm.weights import Projected
 
 __all__ = [
     "AngleBox",
+    "AxisWithin",
     "Ball",
     "Bingham",
     "BorderPoints",
@@ -48,14 +61,17 @@ __all__ = [
     "HealpixMask",
     "Hemisphere",
     "Hyperbolic",
+    "Implicit",
     "Kent",
     "LevelSet",
     "LonLatBox",
+    "MatrixFisher",
     "MultivariateNormal",
     "NaiveMLE",
     "Polygon",
     "Product",
     "Projected",
+    "RotationCap",
     "Rotations",
     "ScoreMatching",
     "SineVonMises",

@@ -10,6 +10,7 @@ from tmsm.foundation.text import facts_text, plain_table, shortened
 from tmsm.inference.fit import Fit
 from tmsm.inference.status import diagnostics_of, status_of
 from tmsm.manifolds.frames import Frame
+from tmsm.models.parameters import Field
 from tmsm.models.readings import Reading
 
 __all__ = ["TableRow", "estimate_rows", "facts_of", "summary_of"]
@@ -50,7 +51,7 @@ def estimate_rows(fit: Fit) -> list[TableRow]:
                 place = params[field.name] if fit.centre_point is None else fit.centre_point
                 rows.append(_place_row(place, error, interval, fit.frame))
         else:
-            rows.extend(_array_rows(name, params[field.name], error, interval))
+            rows.extend(_array_rows(field, params[field.name], error, interval))
         rows.extend(_reading_row(fit, one, interval) for one in readings if one.after == field.name)
     return rows
 
@@ -106,12 +107,12 @@ def _reading_row(fit: Fit, reading: Reading, interval: Any) -> TableRow:
     return f"  {reading.name}", fit.frame.length(reading.value), spread, bounds
 
 
-def _array_rows(name: str, value: Any, error: Any, interval: Any) -> list[TableRow]:
-    array = np.asarray(value)
+def _array_rows(field: Field, value: Any, error: Any, interval: Any) -> list[TableRow]:
+    name, array = field.title, np.asarray(value)
     rows = []
     for index in np.ndindex(array.shape):
-        if len(index) == 2 and index[0] > index[1]:
-            continue  # symmetric
+        if field.repeats(index):
+            continue
         label = name + (f"[{', '.join(map(str, index))}]" if index else "")
         spread = "" if error is None else _number(np.asarray(error)[index])
         bounds = ""

@@ -115,8 +115,8 @@ def _reading_line(fit: Fit, reading: Reading, interval: Any) -> Line:
 def _array_lines(one: Field, value: FloatArray, error: Any, interval: Any) -> list[Line]:
     lines: list[Line] = []
     for index in np.ndindex(value.shape):
-        if len(index) == 2 and index[0] > index[1]:
-            continue  # symmetric
+        if one.repeats(index):
+            continue
         spread, low, high = (
             None if part is None else float(np.asarray(part)[index]) for part in (error, *(interval or (None, None)))
         )

@@ -64,7 +64,7 @@ def profile_interval(
     tangent = model.constraint.tangent(theta)
     low, high = estimate.copy(), estimate.copy()
     for index in np.ndindex(estimate.shape):
-        if len(index) == 2 and index[0] > index[1]:
+        if field.repeats(index):
             low[index], high[index] = low[index[::-1]], high[index[::-1]]
             continue
         row = jacobian.reshape(*estimate.shape, -1)[index][None, :]

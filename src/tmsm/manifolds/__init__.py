@@ -1,6 +1,7 @@
 """Manifolds: the spaces that points live in, their coordinates, charts and views."""
 
 from tmsm.manifolds.base import DistanceUnit, Manifold, WrittenCoordinates
+from tmsm.manifolds.chart import Chart
 from tmsm.manifolds.charts import Curve, FlatChart, SurfaceChart, Window
 from tmsm.manifolds.euclidean import Euclidean
 from tmsm.manifolds.guess import manifold_of
@@ -12,6 +13,7 @@ from tmsm.manifolds.sphere import Sphere
 from tmsm.manifolds.views import View
 
 __all__ = [
+    "Chart",
     "Curve",
     "DistanceUnit",
     "Euclidean",

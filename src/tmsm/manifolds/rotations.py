@@ -19,7 +19,7 @@ from tmsm.manifolds.sphere import Sphere
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
 
-__all__ = ["Rotations", "matrix_forms"]
+__all__ = ["Rotations", "is_scipy_rotation", "matrix_forms", "nearer_sign"]
 
 # Entries of RᵀR may be off those of the identity by so much: float32, or six printed digits.
 _ORTHOGONAL = 4e-6
@@ -131,7 +131,7 @@ class Rotations(Manifold):
         return ""
 
     def as_rows(self, X: Any, name: str = "X", *, empty: bool = False) -> np.ndarray[Any, Any]:
-        if _is_scipy(X):
+        if is_scipy_rotation(X):
             raise InvalidTypeError(
                 f"{name} must be unit quaternions, shape (n, 4); got a SciPy Rotation. "
                 "It becomes quaternions with Rotations().from_rotation."
@@ -182,7 +182,7 @@ class Rotations(Manifold):
 
     def from_rotation(self, rotation: Rotation) -> FloatArray:
         """Quaternions, shape (n, 4), from a ``scipy.spatial.transform.Rotation`` of one rotation or of n."""
-        if not _is_scipy(rotation):
+        if not is_scipy_rotation(rotation):
             raise InvalidTypeError(
                 f"rotation must be a scipy.spatial.transform.Rotation; got {type(rotation).__name__}. "
                 "There are from_matrices, from_quaternions, from_rotation_vectors and from_euler, too."
@@ -310,7 +310,7 @@ def matrix_forms() -> FloatArray:
     return B
 
 
-def _is_scipy(value: Any) -> bool:
+def is_scipy_rotation(value: Any) -> bool:
     """Whether a value is a rotation of SciPy; without importing it."""
     module = sys.modules.get("scipy.spatial.transform")
     return module is not None and isinstance(value, module.Rotation)
@@ -337,7 +337,7 @@ def _refuse_infinite(rows: FloatArray, name: str) -> None:
 
 def _check_matrices(values: ArrayLike, name: str) -> FloatArray:
     """Rotation matrices, shape (n, 3, 3), or an error that names the worst."""
-    if _is_scipy(values):
+    if is_scipy_rotation(values):
         raise InvalidTypeError(f"{name} must be matrices; got a SciPy Rotation. Use from_rotation.")
     R = as_float_array(values, name)
     R = R[None] if R.ndim == 2 else R

@@ -43,6 +43,8 @@ class HarmonicFamily(SphereFamily):
     """
 
     has_linear: ClassVar[bool]
+    # So many points of the sphere are one point of the manifold: two where the sign has no meaning.
+    copies: ClassVar[int] = 1
 
     @property
     def size(self) -> int:
@@ -134,7 +136,7 @@ class HarmonicFamily(SphereFamily):
         return np.concatenate([linear, coordinates]) if self.has_linear else coordinates
 
     def log_normaliser(self, theta: FloatArray) -> float:
-        return self.mixture(theta)[0].log_integral
+        return self.mixture(theta)[0].log_integral - float(np.log(self.copies))
 
     def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self._cumulants(theta)[1:]
@@ -185,7 +187,7 @@ class HarmonicFamily(SphereFamily):
         """Share of the proposals that the sampler keeps with these parameters, exactly."""
         theta = self.natural_parameters(**params)
         envelope = self._envelope(params)
-        return float(np.exp(self.log_normaliser(theta) - envelope.log_integral))
+        return float(np.exp(self.mixture(theta)[0].log_integral - envelope.log_integral))
 
     def _envelope(self, params: dict[str, Any]) -> AngularEnvelope:
         return AngularEnvelope.over(*self.split(self.natural_parameters(**params)))

@@ -1,6 +1,7 @@
 """Regions: the part of a manifold in which data were observed."""
 
 from tmsm.regions.angle_box import AngleBox
+from tmsm.regions.axis_within import AxisWithin
 from tmsm.regions.ball import Ball
 from tmsm.regions.border_points import BorderPoints
 from tmsm.regions.border_view import BorderView
@@ -10,16 +11,19 @@ from tmsm.regions.cap import Cap, Hemisphere
 from tmsm.regions.geodesic_ball import GeodesicBall
 from tmsm.regions.half_space import HalfSpace
 from tmsm.regions.healpix_mask import HealpixMask
+from tmsm.regions.implicit import Implicit
 from tmsm.regions.lonlat_box import LonLatBox
 from tmsm.regions.polygon.planar import Polygon
 from tmsm.regions.polygon.spherical import SphericalPolygon
 from tmsm.regions.product import ProductRegion
 from tmsm.regions.region import Complement, Everywhere, Intersection, Region, Union
+from tmsm.regions.rotation_cap import RotationCap
 
 __all__ = [
     "AngleBox",
     "AxisAligned",
     "AxisFrame",
+    "AxisWithin",
     "Ball",
     "BorderPoints",
     "BorderView",
@@ -33,11 +37,13 @@ __all__ = [
     "HalfSpace",
     "HealpixMask",
     "Hemisphere",
+    "Implicit",
     "Intersection",
     "LonLatBox",
     "Polygon",
     "ProductRegion",
     "Region",
+    "RotationCap",
     "SmoothBorder",
     "SphericalPolygon",
     "Union",

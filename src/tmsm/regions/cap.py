@@ -12,6 +12,7 @@ from tmsm.foundation.validation import check_number, check_unit_vector
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.numerics.sphere_quadratics import minimise_on_sphere
+from tmsm.regions.ball_rules import cap_nodes_3d
 from tmsm.regions.borders import Constrained, SmoothBorder
 from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.constraint_sets import LinearConstraints
@@ -119,8 +120,14 @@ class Cap(SmoothBorder, Region):
             return Landmarks.ball(-self.center, np.pi - self.radius)
         return Landmarks.ball(self.center, self.radius)
 
+    @property
+    def has_exact_nodes(self) -> bool:
+        return self.center.size in (3, 4)
+
     def exact_nodes(self, cell: int, leaf: int) -> tuple[FloatArray, FloatArray] | None:
         """Gauss–Legendre in the height along the axis, equal steps round it: exact for polynomials."""
+        if self.center.size == 4:
+            return cap_nodes_3d(self.center, self.radius, cell, leaf)
         if self.center.size != 3:
             return None
         share = 3.0 * 2.0**cell * (1.0 + 0.1 * leaf)  # nodes for each radian
