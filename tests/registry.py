@@ -32,6 +32,10 @@ MANIFOLDS: list[Manifold] = [
     tmsm.Torus(3),
     tmsm.Sphere(2) * tmsm.Euclidean(1),
     tmsm.Sphere(1) * tmsm.Euclidean(1),
+    tmsm.Hyperbolic(1),
+    tmsm.Hyperbolic(2),
+    tmsm.Hyperbolic(4),
+    tmsm.Hyperbolic(2) * tmsm.Sphere(1),
 ]
 
 
@@ -128,6 +132,24 @@ REGIONS: list[Case] = [
     Case("box of angles across ±π", tmsm.AngleBox([2.0, -1.0, -np.pi], [-2.5, 1.0, np.pi]), chordal=False),
     Case("cap above a threshold", tmsm.Cap(unit(1, 0, 1), 0.9) * tmsm.Box([0.3], [np.inf]), chordal=False),
     Case("arc times interval", tmsm.Cap([0.0, 1.0], 1.1) * tmsm.Box([-0.5], [2.0]), chordal=False),
+    Case("geodesic ball on S2", tmsm.GeodesicBall(tmsm.Sphere(2), unit(1, -2, 0.5), 0.9)),
+    Case("outside of a geodesic ball on S2", ~tmsm.GeodesicBall(tmsm.Sphere(2), unit(1, -2, 0.5), 0.9)),
+    Case("ball on a torus", tmsm.GeodesicBall(tmsm.Torus(2), [0.6, 0.8, 0.0, -1.0], 1.3), chordal=False),
+    Case("wide ball on a torus", tmsm.GeodesicBall(tmsm.Torus(2), [0.6, 0.8, 0, -1], 3.4), exact=False, chordal=False),
+    Case(
+        "ball in a product",
+        tmsm.GeodesicBall(tmsm.Sphere(2) * tmsm.Euclidean(1), [0, 0.6, 0.8, 0.5], 1.2),
+        chordal=False,
+    ),
+    Case("hyperbolic ball", tmsm.GeodesicBall(tmsm.Hyperbolic(2), [0.5, -0.2], 1.2), chordal=False),
+    Case("outside of a hyperbolic ball", ~tmsm.GeodesicBall(tmsm.Hyperbolic(2), [0.5, 0.3], 0.7), chordal=False),
+    Case("ball in hyperbolic 3-space", tmsm.GeodesicBall(tmsm.Hyperbolic(3), [0.4, 0.0, -0.3], 1.6), chordal=False),
+    Case(
+        "lens of hyperbolic balls",
+        tmsm.GeodesicBall(tmsm.Hyperbolic(2), [0.5, -0.2], 1.2)
+        & tmsm.GeodesicBall(tmsm.Hyperbolic(2), [-0.5, 0.4], 1.4),
+        chordal=False,
+    ),
 ]
 
 EVERYWHERE: list[Case] = [
@@ -167,6 +189,9 @@ _FAMILIES: list[tuple[Model, dict[str, np.ndarray]]] = [
     (tmsm.Kent(unimodal=False), {**_kent, "concentration": 2.0, "ovalness": 3.0}),
     (tmsm.Kent(balanced=False), {**_kent, "concentration": 5.0, "ovalness": [1.5, -3.0]}),
     (tmsm.Kent(ovalness=[1.5, 0.5], balanced=False), {**_kent, "concentration": 5.0}),
+    (tmsm.models.HyperboloidDistribution(), {"mean": [0.7], "concentration": 2.0}),
+    (tmsm.models.HyperboloidDistribution(), {"mean": [0.4, -0.6], "concentration": 3.0}),
+    (tmsm.models.HyperboloidDistribution(), {"mean": [0.4, -0.6, 0.2, 0.0], "concentration": 5.0}),
 ]
 
 

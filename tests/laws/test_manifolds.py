@@ -24,10 +24,15 @@ def test_projection_is_idempotent_symmetric_and_tangent(manifold, seed):
 @given(seed=st.integers(0, 10**6))
 def test_distances_are_metrics(manifold, seed):
     X, Y, Z = (points(manifold, 20, seed + k) for k in range(3))
-    for distance in (manifold.geodesic_distance, manifold.chordal_distance):
+    distances = [manifold.geodesic_distance] + manifold.is_embedded * [manifold.chordal_distance]
+    for distance in distances:
         np.testing.assert_allclose(distance(X, Y), distance(Y, X), rtol=1e-14)
         np.testing.assert_allclose(distance(X, X), 0.0, atol=1e-15)
         assert (distance(X, Z) <= distance(X, Y) + distance(Y, Z) + 1e-12).all()
+    if not manifold.is_embedded:
+        with pytest.raises(ValueError, match="no straight lines"):
+            manifold.chordal_distance(X, Y)
+        return
     if has_chord(manifold):
         geodesic = manifold.geodesic_distance(X, Y)
         np.testing.assert_allclose(manifold.chord(geodesic)[0], manifold.chordal_distance(X, Y), rtol=1e-12)
@@ -39,7 +44,56 @@ def test_distances_are_metrics(manifold, seed):
 def test_geodesic_distance_keeps_its_digits(manifold, length):
     X = points(manifold, 50)
     Y = walk(manifold, X, random_tangents(manifold, X), length)
-    np.testing.assert_allclose(manifold.geodesic_distance(X, Y), length, rtol=0, atol=1e-15 + 4e-16 * np.abs(X).max())
+    # In hyperbolic space coordinates grow along the way.
+    size = np.abs(X if manifold.is_embedded else np.vstack([X, Y])).max()
+    np.testing.assert_allclose(manifold.geodesic_distance(X, Y), length, rtol=0, atol=1e-15 + 4e-16 * size)
+
+
+def test_tangents_and_velocities_belong_together(manifold):
+    """Tangents are the velocities of geodesics, and their dot product with a gradient is the slope along them."""
+    X, h = points(manifold, 50), 1e-4
+    V = random_tangents(manifold, X)
+    velocity = manifold.velocity(X, V)
+    np.testing.assert_allclose(manifold.tangent_of(X, velocity), V, atol=1e-13)
+    ahead, behind = walk(manifold, X, V, h), walk(manifold, X, V, -h)
+    size = 1 + np.abs(X).max()
+    np.testing.assert_allclose((ahead - behind) / (2 * h), velocity, atol=1e-7 * size)
+    np.testing.assert_allclose((ahead - 2 * X + behind) / h**2, manifold.acceleration(X, V), atol=1e-6 * size)
+    G = np.random.default_rng(3).standard_normal(X.shape)  # the plain derivatives of some function
+    gradient = manifold.tangent_gradient(X, G)
+    np.testing.assert_allclose((gradient * V).sum(1), (G * velocity).sum(1), atol=1e-13 * size)
+    np.testing.assert_allclose(
+        (manifold.plain_gradient(X, gradient) * velocity).sum(1), (G * velocity).sum(1), atol=1e-13 * size
+    )
+    frame = manifold.tangent_frame(X)
+    np.testing.assert_allclose(
+        np.einsum("inj,knj->nik", frame, frame),
+        np.broadcast_to(np.eye(manifold.dim), (50, manifold.dim, manifold.dim)),
+        atol=1e-13,
+    )
+    total = sum(manifold.acceleration(X, e) for e in frame)
+    np.testing.assert_allclose(manifold.coordinate_laplacian(X), total, atol=1e-12 * size)
+
+
+def test_a_grown_box_holds_what_is_near(manifold):
+    X = points(manifold, 30)
+    low, high = manifold.grown_box(X.min(0), X.max(0), 0.8)
+    Y = walk(manifold, X, random_tangents(manifold, X), 0.8)
+    assert ((low - 1e-12 <= Y) & (Y <= high + 1e-12)).all()
+
+
+def test_laplacian_of_half_the_squared_distance(manifold):
+    X, Y, h = points(manifold, 50), points(manifold, 50, 1), 1e-3
+    near = manifold.geodesic_distance(X, Y) < 0.9 * manifold.injectivity_radius
+    X, Y = X[near], Y[near]
+
+    def half_square(points):
+        return 0.5 * manifold.geodesic_distance(points, Y) ** 2
+
+    total = np.zeros(len(X))
+    for e in manifold.tangent_frame(X):
+        total += half_square(walk(manifold, X, e, h)) + half_square(walk(manifold, X, e, -h)) - 2 * half_square(X)
+    np.testing.assert_allclose(manifold.half_square_laplacian(X, Y), total / h**2, atol=2e-4)
 
 
 def has_chord(manifold):
@@ -52,7 +106,7 @@ def has_chord(manifold):
 
 def test_chord_derivative(manifold):
     if not has_chord(manifold):
-        assert len(manifold.factors) > 1
+        assert len(manifold.factors) > 1 or not manifold.is_embedded
         return
     d = np.linspace(-2.0, 2.0, 41)
     slope = (manifold.chord(d + 1e-6)[0] - manifold.chord(d - 1e-6)[0]) / 2e-6

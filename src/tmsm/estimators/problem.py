@@ -10,6 +10,7 @@ from tmsm.data.rows import BORDER_TOLERANCE, Rows
 from tmsm.estimators.base import require_rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.manifolds import Manifold
 from tmsm.manifolds.frames import check_frames
 from tmsm.matching.equations import Equations
 from tmsm.matching.exposure import KnownExposure, LogExposure
@@ -47,7 +48,7 @@ class Problem:
         sample = rows.sample()
         if len(sample) == 0:
             raise InvalidInputError(rows.describe_absence())
-        extent = _extent(sample.X)
+        extent = _extent(rows.region.manifold, sample.X)
         if extent > 0.0 and not 1e-100 < extent < 1e100:
             raise InvalidInputError(
                 f"The rows extend over {extent:.3g}, beyond what can be squared: rescale the columns."
@@ -84,12 +85,13 @@ class Problem:
         require_rows(n, self.constraint)
         if not weight_sum > 0.0:
             raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
-        if farthest <= BORDER_TOLERANCE * _extent(self.setting.view.X):
+        if farthest <= BORDER_TOLERANCE * _extent(self.rows.region.manifold, self.setting.view.X):
             raise EstimationError(
                 f"All {n} rows lie on the border (farthest: {farthest:.3g} from it), where every "
                 "weight is zero. Check that the region and the rows are in the same coordinates."
             )
 
 
-def _extent(X: FloatArray) -> float:
-    return float(np.ptp(X, axis=0).max())
+def _extent(manifold: Manifold, X: FloatArray) -> float:
+    """How far rows extend: in a product of manifolds, each in a unit of its own, in the factor where they do least."""
+    return min(float(np.ptp(X[:, own], axis=0).max()) for own in manifold.columns)

@@ -17,7 +17,7 @@ from typing import Any, Literal, NoReturn, final
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, TmsmError
 from tmsm.foundation.optional import load_package
 
@@ -111,6 +111,13 @@ class PointFunction:
         """D²t applied to v, shape (n, p, D)."""
         return self._compiled.run(self, "bent", X, V)
 
+    def is_smooth_at(self, X: FloatArray) -> BoolArray:
+        """At which rows t, Dt and D²t are finite, shape (n,); the other methods raise where they are not."""
+        run = self._compiled.run
+        found = [run(self, "values", X, checked=False), run(self, "jacobian", X, checked=False)]
+        found.append(run(self, "bent", X, np.ones_like(X), checked=False))
+        return np.asarray(np.all([np.isfinite(one.reshape(len(X), -1)).all(axis=1) for one in found], axis=0))
+
     @cached_property
     def _compiled(self) -> _Compiled:
         return _compiled_of(self.function)
@@ -140,7 +147,13 @@ class _Compiled:
         return self._shapes[D]
 
     def run(
-        self, called: PointFunction, kind: Kind, X: FloatArray, *rows: FloatArray, shared: Any = None
+        self,
+        called: PointFunction,
+        kind: Kind,
+        X: FloatArray,
+        *rows: FloatArray,
+        shared: Any = None,
+        checked: bool = True,
     ) -> FloatArray:
         n, D = X.shape
         size = int(np.prod(self.shape(called, D)))
@@ -162,7 +175,7 @@ class _Compiled:
                 except Exception as error:
                     _refuse(called.name, D, error, _IN_WORDS[kind])
         out = np.array(blocks[0]) if len(blocks) == 1 else np.concatenate(blocks, axis=-1)
-        if not np.isfinite(out).all():
+        if checked and not np.isfinite(out).all():
             _refuse_values(called.name, kind, X, out.reshape(-1, n))
         return np.moveaxis(out, -1, 0)
 

@@ -8,7 +8,7 @@ is the over-identification test of Sargan and Hansen; any other estimate may be 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,7 @@ from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
 from tmsm.models.base import Model
 from tmsm.regions import BorderView
-from tmsm.weights import Constant, EquationPart, Saturating, Weight
-from tmsm.weights.scales import positive_median
+from tmsm.weights import EquationPart, saturating_at
 
 __all__ = ["GoodnessOfFit", "over_identification"]
 
@@ -40,10 +39,7 @@ def _recipes(view: BorderView) -> list[tuple[int, tuple[EquationPart, ...]]]:
     The latter if there are so many rows for each squared number of equations.  Scalar weights: the other kinds are more
     accurate, and have heavier tails.
     """
-    near = far = wide = cast(Weight, Constant())
-    if view.region.has_border:
-        scale = positive_median(view.distance()[0])
-        near, far, wide = (Saturating(factor * scale) for factor in (1.5 * _SCALE, 0.15 * _SCALE, 1.5))
+    near, far, wide = (saturating_at(view, factor) for factor in (1.5 * _SCALE, 0.15 * _SCALE, 1.5))
     return [
         (0, (EquationPart("statistics", near), EquationPart("statistics", far))),
         (4, (EquationPart("gradients", wide, (2,)),)),

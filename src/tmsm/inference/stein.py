@@ -23,7 +23,7 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.validation import check_count, check_number, check_random_state
 from tmsm.inference.fit import Fit, Fitted
-from tmsm.weights import Saturating
+from tmsm.weights import saturating_at
 
 __all__ = ["SteinTest", "stein_test"]
 
@@ -130,7 +130,7 @@ class _Features:
 def _features(found: Fit, rows: Rows) -> _Features:
     region, model, theta = rows.region, found.model, found.theta
     manifold, D, tangent = region.manifold, region.manifold.embedding_dim, found.model.tangent(found.theta)
-    weight = Saturating().resolve(rows.sample().view)
+    weight = saturating_at(rows.sample().view, 1.0)
 
     def block_features(block: Block) -> tuple[FloatArray, ...]:
         Y = np.ascontiguousarray(block.X)

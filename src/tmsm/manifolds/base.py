@@ -254,6 +254,11 @@ class Manifold(ValueObject, ABC):
 
     def chordal_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         """Straight-line distance in the embedding space between matching rows, shape (n,)."""
+        if not self.is_embedded:
+            raise InvalidInputError(
+                f"{self!r} is known by its coordinates and not as a part of a flat space, so that there are no "
+                "straight lines between its points. Use the geodesic distance."
+            )
         return row_norms(np.atleast_2d(X - Y))
 
     def nearest_points(self, points: FloatArray) -> NearestPoints:

@@ -79,12 +79,6 @@ class Charted(Manifold):
     def quarter_turn(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return np.column_stack([-V[:, 1], V[:, 0]]) if self.dim == 2 else super().quarter_turn(X, V)
 
-    def chordal_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        raise InvalidInputError(
-            f"{self!r} is known by its coordinates and not as a part of a flat space, so that there are no straight "
-            "lines between its points. Use the geodesic distance."
-        )
-
     def chord(self, distance: FloatArray) -> tuple[FloatArray, FloatArray]:
         raise InvalidInputError(
             f"{self!r} is known by its coordinates and not as a part of a flat space, so that there is no metric "

@@ -70,7 +70,8 @@ class LocalPolynomials:
     center
         Shape (D,).
     axes
-        Shape (dim, D): principal directions of the data, divided by their spread, so that the u_j are of order one.
+        Shape (dim, D): principal directions of the data, divided by their spread, so that the u_j are of order one;
+        in a product of manifolds factor by factor, since each has its own units.
     """
 
     manifold: Manifold
@@ -81,11 +82,15 @@ class LocalPolynomials:
     def of(cls, manifold: Manifold, X: FloatArray) -> LocalPolynomials:
         """The coordinates that suit rows like X, shape (n, D)."""
         center = X.mean(axis=0)
-        away = X - center
-        values, vectors = np.linalg.eigh(away.T @ away / len(X))
-        k = manifold.dim
-        spread = np.sqrt(max(float(values[-k:].mean()), 1e-300))
-        return cls(manifold, center, vectors[:, : -k - 1 : -1].T / spread)
+        axes, first = np.zeros((manifold.dim, X.shape[1])), 0
+        for factor, own in zip(manifold.factors, manifold.columns, strict=True):
+            away = X[:, own] - center[own]
+            values, vectors = np.linalg.eigh(away.T @ away / len(X))
+            k = factor.dim
+            spread = np.sqrt(max(float(values[-k:].mean()), 1e-300))
+            axes[first : first + k, own] = vectors[:, : -k - 1 : -1].T / spread
+            first += k
+        return cls(manifold, center, axes)
 
     def evaluate(self, X: FloatArray, degree: int) -> PolynomialValues:
         """All monomials up to a degree at the rows of X (n, D)."""

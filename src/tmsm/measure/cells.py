@@ -137,11 +137,10 @@ def tree_nodes(
     top, n_inside, n_nodes, level = -np.inf, 0, 0, 0
     while level <= leaf_depth or len(border):
         X = chart.points(border.face, border.u, border.v)
-        d, inward = region.signed_distance(X)
         radius = chart.radius(border.half)
-        reach = radius + region.distance_slack
-        crossed = np.abs(d) < reach
-        inside = _joined(inside, border.where(d >= reach))
+        d, inward, clear = region.clearance(X, radius + region.distance_slack)
+        crossed = ~clear
+        inside = _joined(inside, border.where(clear & (d > 0.0)))
         if prune is not None:
             values, bounds = prune(X, radius)
             inner, inner_bounds = prune(chart.points(inside.face, inside.u, inside.v), radius)
@@ -316,7 +315,7 @@ class _Cut:
         """
         face, foot = self.cells.face[rows], self.foot[rows]
         first, second = (self.chart.points(face, *end[rows].T) for end in self.ends)
-        d1, d2 = (self.region.signed_distance(end)[0] for end in (first, second))
+        d1, d2 = (self.region.clearance(end)[0] for end in (first, second))
         first, second = (self.chart.straight(foot, end) for end in (first, second))
         length = row_norms(second - first)
         along = safe_divide(second - first, length)

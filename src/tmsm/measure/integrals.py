@@ -256,7 +256,7 @@ def _window(density: Density, region: Region, X: FloatArray | None) -> Window | 
     # Where the mass outside the region is nearest to it, that inside is beyond the usual extent.
     middle = 0.5 * (low + high)[None, :]
     if region.manifold.contains(middle).all():
-        distance = max(-float(region.signed_distance(middle)[0][0]), 0.0)
+        distance = max(-float(region.clearance(middle)[0][0]), 0.0)
         low, high = region.manifold.grown_box(low, high, distance)
     if X is not None:
         spread = np.ptp(X, axis=0)

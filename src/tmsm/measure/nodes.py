@@ -174,8 +174,8 @@ def _interval_ends(region: Region, points: Callable[[FloatArray], FloatArray], l
     half = 0.5 * (high - low) / _PIECES
     places, states = [np.empty(0)], [np.empty(0, dtype=bool)]
     for level in range(_HALVINGS + 1):
-        d = region.signed_distance(points(middle))[0]
-        known = (np.abs(d) >= half) | (level == _HALVINGS)
+        d, _, clear = region.clearance(points(middle), half)
+        known = clear | (level == _HALVINGS)
         places.append(middle[known])
         states.append(d[known] > 0.0)
         half *= 0.5

@@ -70,7 +70,7 @@ class InteractingModel(SideBySide):
     first: tuple[int, ...] | None = None
     second: tuple[int, ...] | None = None
 
-    fields = (Field("first"), Field("second"), Field("interaction"))
+    fields = (Field("first"), Field("second"), Field("interaction", is_symmetric=False))
     _TRANSIENT: ClassVar[frozenset[str]] = SideBySide._TRANSIENT | {"chosen"}
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class InteractingModel(SideBySide):
     @property
     def size(self) -> int:
         a, b = self.chosen
-        return self.blocks[-1].stop + a.size * b.size
+        return sum(model.size for model in self.models) + a.size * b.size
 
     def _joined(self, first: FloatArray, second: FloatArray, products: FloatArray) -> FloatArray:
         """Rows (n, p) from the parts of each family and of the products, (n, q_a, q_b)."""
@@ -436,7 +436,7 @@ class CentredInteraction(AnotherForm):
     matrices (1, 0; k, B).  The parameters are those of the model as it was written.
     """
 
-    model: InteractingModel  # type: ignore[assignment]
+    model: InteractingModel
     form: InteractingModel
 
     @cached_property
@@ -510,7 +510,7 @@ class CentredInteraction(AnotherForm):
         return {"first": self._back[first], "second": self._back[second], "interaction": self._back[second.stop :]}
 
     def natural_parameters(self, **params: Any) -> FloatArray:
-        return np.linalg.solve(self._back, self.model.natural_parameters(**params))
+        return np.asarray(np.linalg.solve(self._back, self.model.natural_parameters(**params)), dtype=np.float64)
 
     def log_normaliser(self, theta: FloatArray) -> float:
         return self.form.log_normaliser(theta)

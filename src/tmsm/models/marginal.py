@@ -64,7 +64,8 @@ class Marginal:
     def log_density(self, Y: FloatArray) -> FloatArray:
         """Log f up to a constant, shape (n,); an error where x has no density given some y."""
         partition = self._partition()
-        return self.along.statistics(Y) @ self.own + np.array([partition(theta) for theta in self.conditional(Y)])
+        logs: FloatArray = self.along.statistics(Y) @ self.own
+        return logs + np.array([partition(theta) for theta in self.conditional(Y)])
 
     def _partition(self) -> Callable[[FloatArray], float]:
         """Log Z_a: what is left out of the family's own kernel is seen at one point."""
@@ -153,7 +154,7 @@ class Marginal:
     ) -> tuple[FloatArray, FloatArray] | None:
         """Exactly n draws; None where cells are too wide for the bound to hold."""
         width = (curve.high - curve.low) / cells
-        middles = curve.low + width * (np.arange(cells) + 0.5)
+        middles: FloatArray = np.asarray(curve.low + width * (np.arange(cells) + 0.5), dtype=np.float64)
         Y0 = curve.points(middles)
         logs = self.log_density(Y0)
         share = np.exp(logs - logs.max())

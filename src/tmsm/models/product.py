@@ -83,7 +83,8 @@ class ProductModel(SideBySide):
                 f"An interaction is one between two families, and this product has {len(self.models)}: say which "
                 "belong together, such as InteractingModel((a, b * c)) for one of a with both of the others."
             )
-        return InteractingModel(self.models, first, second)
+        chosen = [None if one is None else tuple(one) for one in (first, second)]
+        return InteractingModel(self.models, *chosen)
 
     @cached_property
     def _names(self) -> tuple[tuple[str, ...], ...]:
@@ -110,7 +111,7 @@ class ProductModel(SideBySide):
 
     @property
     def size(self) -> int:
-        return self.blocks[-1].stop
+        return sum(model.size for model in self.models)
 
     def _own_name(self, name: str) -> tuple[int, str]:
         """The factor that a parameter belongs to, and the factor's own name for it."""

@@ -49,7 +49,7 @@ class SideBySide(LinearModel):
         return all(model.is_bound for model in self.models)
 
     @cached_property
-    def manifold(self) -> Manifold:  # type: ignore[override]
+    def manifold(self) -> Manifold:
         """Where the points live; an error for a model that is not bound."""
         return reduce(mul, (model.manifold for model in self.models))
 

@@ -25,7 +25,7 @@ class TrigonometricFamily(WaveFamily):
     """All densities on the circle or the torus whose logarithm is a trigonometric polynomial of an order.
 
     log p = Σ_k a_k cos(k·φ) + b_k sin(k·φ) + const, over the integer vectors k with 1 ≤ |k₁| + … + |k_dim| ≤ order, one
-    of each k and −k.  Its parameter is ``coefficients``, shape (p,): a_k and b_k in turn, for each k of `modes` (that of the
+    of each k and −k.  Its parameter is ``coefficients``, shape (p,): a_k and b_k in turn, for each k of `modes` (of the
     model bound to its manifold).  Score matching has a closed form.
 
     Parameters

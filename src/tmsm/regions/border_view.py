@@ -40,6 +40,7 @@ class BorderView:
 
     def _computed(self, metric: str, axis: int | None) -> tuple[FloatArray, FloatArray]:
         if metric == "chordal" and self.region.has_border:
+            self.region.check_chordal()
             d, gradient = self.distance()
             d, slope = self.region.manifold.chord(d)
             return d, gradient * slope[:, None]

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, padded, safe_inverse
+from tmsm.foundation.arrays import BoolArray, FloatArray, padded, safe_inverse
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold, Product
 from tmsm.regions.borders import AxisAligned, AxisFrame
@@ -102,6 +102,10 @@ class ProductRegion(Region):
         return max(part.distance_slack for part in self.parts)
 
     @property
+    def measures_distance(self) -> bool:
+        return all(part.measures_distance for part in self.parts)
+
+    @property
     def frames(self) -> frozenset[str]:
         return frozenset().union(*(part.frames for part in self.parts))
 
@@ -121,6 +125,14 @@ class ProductRegion(Region):
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.joined([part.signed_distance(X[:, own]) for part, own in self.pieces()])
+
+    def clearance(self, X: FloatArray, radius: float = 0.0) -> tuple[FloatArray, FloatArray, BoolArray]:
+        if self.measures_distance:
+            return super().clearance(X, radius)
+        found = [part.clearance(X[:, own], radius) for part, own in self.pieces()]
+        d, gradient = self.joined([(own, slope) for own, slope, _ in found])
+        outside = [clear & (own < 0.0) for own, _, clear in found]
+        return d, gradient, np.all([clear for *_, clear in found], axis=0) | np.any(outside, axis=0)
 
     def pieces(self) -> list[tuple[Region, slice]]:
         """The parts and their columns."""

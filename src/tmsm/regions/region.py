@@ -65,6 +65,22 @@ class Region(ValueObject, ABC):
         return 0.0
 
     @property
+    def measures_distance(self) -> bool:
+        """Whether `signed_distance` is a length; if not, it only has the sign of one and is zero on the border.
+
+        As a weight both are valid.  Lengths that people read, and cells of a grid, take those of `clearance`.
+        """
+        return True
+
+    def clearance(self, X: FloatArray, radius: float = 0.0) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """Signed distance to the border (n,), its gradient (n, D), and where no border is nearer than a radius (n,).
+
+        Where `signed_distance` is not a length, this one is, as well as it is known next to the border.
+        """
+        d, gradient = self.signed_distance(X)
+        return d, gradient, np.abs(d) >= radius
+
+    @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Corners, shape (D,), of a box of the embedding space that holds the region; infinite where unknown."""
         D = self.manifold.embedding_dim
@@ -169,6 +185,7 @@ class Region(ValueObject, ABC):
         """`border_distance` without its checks."""
         d, gradient = self.signed_distance(X)
         if metric == "chordal":
+            self.check_chordal()
             d, slope = self.manifold.chord(d)
             return d, gradient * slope[:, None]
         if metric == "projected":
@@ -176,6 +193,14 @@ class Region(ValueObject, ABC):
             flat_d, flat = self.projected_distance(X, best_axis(self, X) if axis is None else axis)
             return np.sign(d) * flat_d, self.manifold.project_tangent(X, flat) * sign[:, None]
         return d, gradient
+
+    def check_chordal(self) -> None:
+        """Raise where there is no straight-line distance to the border."""
+        if not self.measures_distance:
+            raise InvalidInputError(
+                f"{type(self).__name__} does not know the distance to its border, so it has no metric 'chordal'. "
+                "Use 'geodesic': a function that is zero on the border."
+            )
 
     def border_distance(
         self, X: Any, metric: str = "geodesic", axis: int | None = None
@@ -339,9 +364,17 @@ class Complement(Region):
     def constraints(self) -> Constrained | None:
         return opposite_constraint(self.region.constraints)
 
+    @property
+    def measures_distance(self) -> bool:
+        return self.region.measures_distance
+
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         d, gradient = self.region.signed_distance(X)
         return -d, -gradient
+
+    def clearance(self, X: FloatArray, radius: float = 0.0) -> tuple[FloatArray, FloatArray, BoolArray]:
+        d, gradient, clear = self.region.clearance(X, radius)
+        return -d, -gradient, clear
 
     def distance_in(self, X: FloatArray, metric: str, axis: int | None = None) -> tuple[FloatArray, FloatArray]:
         d, gradient = self.region.distance_in(X, metric, axis)
@@ -434,8 +467,25 @@ class _Combination(Region):
     def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
         """Which rows take the candidate's distance instead of the current one."""
 
+    @property
+    def measures_distance(self) -> bool:
+        return all(part.measures_distance for part in self.parts)
+
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.distance_in(X, "geodesic")
+
+    def clearance(self, X: FloatArray, radius: float = 0.0) -> tuple[FloatArray, FloatArray, BoolArray]:
+        if self.measures_distance:
+            return super().clearance(X, radius)
+        found = [part.clearance(X, radius) for part in self.parts]
+        d, gradient, _ = found[0]
+        for other, other_gradient, _ in found[1:]:
+            better = self._takes_over(other, d)
+            d = np.where(better, other, d)
+            gradient = np.where(better[:, None], other_gradient, gradient)
+        # No border is near where no part has one there, or where a part that decides alone is far from its own.
+        alone = [clear & self._takes_over(own, np.zeros_like(own)) for own, _, clear in found]
+        return d, gradient, np.all([clear for *_, clear in found], axis=0) | np.any(alone, axis=0)
 
     def distance_in(self, X: FloatArray, metric: str, axis: int | None = None) -> tuple[FloatArray, FloatArray]:
         if metric == "projected" and axis is None:

@@ -8,7 +8,7 @@ from tmsm.weights.constraints import Constraints
 from tmsm.weights.distance import Distance, Projected, plain_weight
 from tmsm.weights.normal import Normal
 from tmsm.weights.policies import Auto, Combined, EquationPart, WeightPolicy
-from tmsm.weights.saturating import Saturating
+from tmsm.weights.saturating import Saturating, SaturatingProduct, saturating_at
 
 __all__ = [
     "Auto",
@@ -22,9 +22,11 @@ __all__ = [
     "Normal",
     "Projected",
     "Saturating",
+    "SaturatingProduct",
     "ScalarWeight",
     "Weight",
     "WeightField",
     "WeightPolicy",
     "plain_weight",
+    "saturating_at",
 ]

@@ -209,7 +209,9 @@ class Combined(WeightPolicy):
             raise InvalidInputError(setting.why_single)
         resolved = self.resolved(setting.view)
         if resolved.level is None:
-            levels = [replace(resolved, level=level) for level in range(1, len(_LEVELS) + 1)]
+            # Polynomials and fields along the border have one scale for all coordinates, which a product has not.
+            highest = 1 if isinstance(resolved.base, Blocks) else len(_LEVELS)
+            levels = [replace(resolved, level=level) for level in range(1, highest + 1)]
             fitting = [one for one in levels if one._fits(region.manifold, setting)]
             resolved = fitting[-1] if fitting else levels[0]
         return Choice(resolved, resolved.parts(region.manifold))
@@ -267,7 +269,7 @@ class Auto(WeightPolicy):
     def choose(self, setting: Setting) -> Choice:
         single = _single(setting.region)
         enough = ROWS_PER_SQUARE * (2 * setting.n_free) ** 2 <= setting.n_rows
-        if self.combine and not setting.why_single and not isinstance(single, Normal) and enough:
+        if self.combine and not setting.why_single and not _good_alone(single) and enough:
             return Combined().choose(setting)
         return Choice.of((single or Saturating()).resolve(setting.view))
 
@@ -284,6 +286,13 @@ def _single(region: Region) -> Weight | None:
     if region.smooth_border is not None:
         return Normal()
     return Constraints() if region.constraints is not None else None
+
+
+def _good_alone(weight: Weight | None) -> bool:
+    """Whether a second scale beside a weight brings nothing worth its noise."""
+    if isinstance(weight, Blocks):
+        return all(map(_good_alone, weight.weights))
+    return isinstance(weight, Normal | Constant)
 
 
 def _of_part(region: Region) -> Weight:

@@ -1,18 +1,22 @@
-"""The distance near the border, constant far from it."""
+"""The distance near the border, constant far from it; in a product of regions, at the border of each part."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import final
 
+import numpy as np
+
 from tmsm.foundation.validation import check_option
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.values import frozen_array
 from tmsm.regions import BorderView
 from tmsm.regions.region import METRICS
-from tmsm.weights.base import Weight, WeightField
+from tmsm.weights.base import ScalarWeight, Weight, WeightField
 from tmsm.weights.constant import Constant
-from tmsm.weights.scales import check_scale, resolved_scale, saturate
+from tmsm.weights.scales import check_scale, positive_median, resolved_scale, saturate
 
-__all__ = ["Saturating"]
+__all__ = ["Saturating", "SaturatingProduct", "saturating_at"]
 
 
 @final
@@ -48,3 +52,39 @@ class Saturating(Weight):
 
     def pair(self) -> tuple[Weight, Weight] | None:
         return replace(self, scale=1.5 * float(self.scale)), replace(self, scale=0.15 * float(self.scale))
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class SaturatingProduct(ScalarWeight):
+    """g = Π_k (1 − exp(−d_k/scale_k)) over the parts of a product of regions, whatever the units of each.
+
+    Parameters
+    ----------
+    scale
+        A positive number for each part that has a border, any for the others.
+    """
+
+    scale: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", frozen_array(self.scale))
+
+    def value_and_gradient(self, view: BorderView) -> tuple[FloatArray, FloatArray]:
+        found = [(*part.distance(), scale) for part, scale in zip(view.parts, self.scale.tolist(), strict=True)]
+        parts = [(*saturate(d, scale), gradient) for d, gradient, scale in found]
+        g = np.prod([value for value, _, _ in parts], axis=0)
+        gradients = []
+        for k, (_, slope, gradient) in enumerate(parts):
+            others = np.prod([value for j, (value, _, _) in enumerate(parts) if j != k], axis=0)
+            gradients.append(gradient * (slope * others)[:, None])
+        return g, np.concatenate(gradients, axis=1)
+
+
+def saturating_at(view: BorderView, factor: float) -> Weight:
+    """The saturating weight at a multiple of the rows' median distance; in a product that of each part."""
+    if not view.region.has_border:
+        return Constant()
+    if view.region.product_parts:
+        return SaturatingProduct(np.array([factor * positive_median(part.distance()[0]) for part in view.parts]))
+    return Saturating(factor * positive_median(view.distance()[0]))
