@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.validation import check_number
 from tmsm.regions import BorderView, ProductRegion
 from tmsm.weights.base import Weight, WeightField
 
@@ -24,12 +27,22 @@ class Blocks(Weight):
     ----------
     weights
         One for each part of the region.
+    sizes
+        A positive factor of each block; None: one for closed parts, and for others, which have units of their own, the
+        squared spread of the rows in them over that in the closed parts, taken once, at the first fit.  It matters to
+        families with an interaction of several parts, whose estimate would else depend on the units.
     """
 
     weights: tuple[Weight, ...]
+    sizes: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", tuple(self.weights))
+        if self.sizes is not None:
+            sizes = tuple(check_number(size, "a size of a block", above=0.0) for size in self.sizes)
+            object.__setattr__(self, "sizes", sizes)
+            if len(sizes) != len(self.weights):
+                raise InvalidInputError(f"There are {len(self.weights)} weights and {len(sizes)} sizes of blocks.")
         for weight in self.weights:
             if not isinstance(weight, Weight):
                 raise InvalidTypeError(f"Blocks are made of weights; got {type(weight).__name__}.")
@@ -40,15 +53,39 @@ class Blocks(Weight):
             raise InvalidInputError(f"Blocks are for products of regions, which {type(view.region).__name__} is not.")
         if len(parts) != len(self.weights):
             raise InvalidInputError(f"The region has {len(parts)} parts, and there are {len(self.weights)} weights.")
-        return Blocks(tuple(weight.resolve(part) for weight, part in zip(self.weights, view.parts, strict=True)))
+        weights = tuple(weight.resolve(part) for weight, part in zip(self.weights, view.parts, strict=True))
+        return Blocks(weights, _sizes(view) if self.sizes is None else self.sizes)
 
     def field(self, view: BorderView) -> WeightField:
         region = view.region
         assert isinstance(region, ProductRegion), "resolve() comes first"
-        fields = [weight.field(part) for weight, part in zip(self.weights, view.parts, strict=True)]
+        assert self.sizes is not None, "resolve() comes first"
+        fields = [
+            _times(weight.field(part), size)
+            for weight, part, size in zip(self.weights, view.parts, self.sizes, strict=True)
+        ]
         return WeightField(isotropic=0.0, blocks=tuple(zip(region.part_columns, fields, strict=True)))
 
     def pair(self) -> tuple[Weight, Weight] | None:
         pairs = [weight.pair() or (weight, weight) for weight in self.weights]
         first, second = zip(*pairs, strict=True)
-        return (Blocks(first), Blocks(second)) if first != second else None
+        return (Blocks(first, self.sizes), Blocks(second, self.sizes)) if first != second else None
+
+
+def _sizes(view: BorderView) -> tuple[float, ...]:
+    """What makes derivatives along different parts comparable: squared spreads of the rows for each dimension."""
+    closed = [part.region.manifold.is_closed for part in view.parts]
+    if all(closed):
+        return (1.0,) * len(closed)
+    spreads = [float(part.X.var(axis=0).sum()) / part.region.manifold.dim for part in view.parts]
+    spreads = [spread if spread > 0.0 else 1.0 for spread in spreads]
+    unit = float(np.mean([spread for spread, is_closed in zip(spreads, closed, strict=True) if is_closed] or [1.0]))
+    return tuple(1.0 if one else spread / unit for one, spread in zip(closed, spreads, strict=True))
+
+
+def _times(field: WeightField, size: float) -> WeightField:
+    if size == 1.0:
+        return field
+    directions = tuple((u, None if c is None else size * c, size * delta) for u, c, delta in field.directions)
+    blocks = tuple((own, _times(block, size)) for own, block in field.blocks)
+    return WeightField(size * field.isotropic, directions, blocks)
