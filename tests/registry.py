@@ -15,7 +15,7 @@ from tmsm import weights
 from tmsm.data.groups import Groups
 from tmsm.data.sources import ArraySource, Source
 from tmsm.manifolds import Manifold
-from tmsm.models import Local, Model, NonlinearModel
+from tmsm.models import CosineVonMises, Local, Model, NonlinearModel, TrigonometricFamily
 from tmsm.regions import BorderView, Region
 from tmsm.weights import Weight, WeightPolicy
 from tmsm.weights.policies import Setting, as_policy
@@ -205,6 +205,61 @@ MODELS = [(model.on(model.usual_manifold(width(params))), params) for model, par
 MODELS += [(model.centred(np.array([[3.0, -1.0], [5.0, 0.5]])), params) for model, params in MODELS[5:8]]
 MODELS += [(Local(model, unit(1.0, -1.5, 1.0), 0.9), params) for model, params in (MODELS[10], *MODELS[18:25])]
 MODELS += [(Local(MODELS[k][0], unit(*centre), 0.9), MODELS[k][1]) for k, centre in ((9, (1, 1)), (11, (1, 0, 1, -1)))]
+
+_angles = {"mean_angles": [0.4, -2.3], "concentration": [3.0, 2.0]}
+_three_angles = {
+    "mean_angles": [0.5, -0.2, 3.0],
+    "concentration": [2.0, 2.0, 2.5],
+    "interaction": [[0.0, 0.8, -0.6], [0.8, 0.0, 0.5], [-0.6, 0.5, 0.0]],
+}
+MODELS += [
+    (tmsm.SineVonMises().on(tmsm.Torus(2)), {**_angles, "interaction": [[0.0, 1.2], [1.2, 0.0]]}),
+    (tmsm.SineVonMises().on(tmsm.Torus(3)), _three_angles),
+    (CosineVonMises().on(tmsm.Torus(2)), {**_angles, "interaction": [[0.0, -1.5], [-1.5, 0.0]]}),
+    (CosineVonMises().on(tmsm.Torus(3)), _three_angles),
+    (TrigonometricFamily(3).on(tmsm.Sphere(1)), {"coefficients": [1.0, 0.5, -0.4, 0.3, 0.2, 0.6]}),
+    (TrigonometricFamily(1).on(tmsm.Torus(3)), {"coefficients": [1.0, 0.5, -0.4, 0.3, 0.2, 0.6]}),
+    (
+        TrigonometricFamily(2).on(tmsm.Torus(2)),
+        {"coefficients": [1.0, 0.5, -0.4, 0.3, 0.2, 0.6, -0.3, 0.4, 0.1, -0.2, 0.3, 0.5]},
+    ),
+]
+
+_line, _direction = {"mean": [0.4], "covariance": [[1.3]]}, {"mean_direction": unit(1, -2, 1), "concentration": 3.0}
+_sphere_and_line = tmsm.Sphere(2) * tmsm.Euclidean(1)
+_place_and_size = (tmsm.VonMisesFisher() * tmsm.MultivariateNormal()).on(_sphere_and_line)
+_interaction = {"first": [1.0, -2.0, 0.5], "second": [1.0, 4.0], "interaction": [[1.5], [-1.0], [0.5]]}
+_interacting = _place_and_size.interacting(second=[0])
+_rows_far_away = np.array([[0.0, 0.0, 1.0, 3.0], [0.0, 0.0, 1.0, 4.0]])
+MODELS += [
+    (_place_and_size, {**_direction, **_line}),
+    (_place_and_size.centred(_rows_far_away), {**_direction, **_line}),
+    (
+        (tmsm.VonMisesFisher(3.0) * tmsm.Kent()).on(tmsm.Sphere(1) * tmsm.Sphere(2)),
+        {
+            **{"mean_direction_1": unit(1, -0.5), "mean_direction_2": _kent["mean_direction"], "concentration_1": 3.0},
+            **{"concentration_2": 5.0, "major_axis": _kent["major_axis"], "minor_axis": _kent["minor_axis"]},
+            "ovalness": 1.5,
+        },
+    ),
+    (
+        (_place_and_size * tmsm.SineVonMises()).on(_sphere_and_line * tmsm.Torus(2)),
+        {
+            **{"mean_direction": unit(1, -2, 1), "concentration_1": 3.0, **_line, "mean_angles": [0.4, -2.3]},
+            **{"concentration_2": [3.0, 2.0], "interaction": [[0.0, 1.2], [1.2, 0.0]]},
+        },
+    ),
+    (_interacting, _interaction),
+    (_interacting.centred(_rows_far_away), _interaction),
+    (
+        (tmsm.VonMisesFisher() * tmsm.MultivariateNormal()).interacting().on(tmsm.Sphere(1) * tmsm.Euclidean(1)),
+        {"first": [1.0, 0.5], "second": [1.0, 4.0], "interaction": [[1.0, 0.5], [-0.5, 1.0]]},
+    ),
+    (
+        (_interacting * tmsm.VonMisesFisher()).on(_sphere_and_line * tmsm.Sphere(1)),
+        {**_interaction, "mean_direction": unit(1, -0.5), "concentration": 2.0},
+    ),
+]
 
 
 def model_id(entry: tuple[Model, dict[str, np.ndarray]]) -> str:
