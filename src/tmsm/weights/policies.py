@@ -269,7 +269,8 @@ class Auto(WeightPolicy):
     def choose(self, setting: Setting) -> Choice:
         single = _single(setting.region)
         enough = ROWS_PER_SQUARE * (2 * setting.n_free) ** 2 <= setting.n_rows
-        if self.combine and not setting.why_single and not _good_alone(single) and enough:
+        alone = isinstance(single, Normal) or single is None and not setting.region.has_border
+        if self.combine and not setting.why_single and not alone and enough:
             return Combined().choose(setting)
         return Choice.of((single or Saturating()).resolve(setting.view))
 
@@ -286,13 +287,6 @@ def _single(region: Region) -> Weight | None:
     if region.smooth_border is not None:
         return Normal()
     return Constraints() if region.constraints is not None else None
-
-
-def _good_alone(weight: Weight | None) -> bool:
-    """Whether a second scale beside a weight brings nothing worth its noise."""
-    if isinstance(weight, Blocks):
-        return all(map(_good_alone, weight.weights))
-    return isinstance(weight, Normal | Constant)
 
 
 def _of_part(region: Region) -> Weight:
