@@ -25,19 +25,25 @@ PAIRS = list(pairs())
 
 
 def uniform(manifold, n):
-    """Points and the area that each stands for; a lattice on a surface, a grid on a curve, draws above."""
+    """Points and the area that each stands for; a lattice on a surface, a grid on a curve, draws above, products."""
     if manifold == tmsm.Sphere(2):
         return lattice(n), 4 * np.pi / n, 2e-3
     if manifold == tmsm.Sphere(1):
         angle = 2 * np.pi * (np.arange(n) + 0.5) / n
         return np.column_stack([np.cos(angle), np.sin(angle)]), 2 * np.pi / n, 1e-3
+    if len(manifold.factors) > 1:
+        on_curves = {2: 1000, 3: 120}[manifold.dim] if manifold.dim == len(manifold.factors) else 400
+        parts = [uniform(factor, {1: on_curves, 2: 3000}[factor.dim]) for factor in manifold.factors]
+        rows = np.stack(np.meshgrid(*(np.arange(len(Y)) for Y, _, _ in parts), indexing="ij"), axis=-1)
+        columns = zip(rows.reshape(-1, len(parts)).T, parts, strict=True)
+        return np.hstack([Y[k] for k, (Y, _, _) in columns]), np.prod([area for _, area, _ in parts]), 0.05
     if isinstance(manifold, tmsm.Sphere):
         from scipy.special import gamma
 
         D = manifold.embedding_dim
         return manifold.uniform(10 * n, 0), 2 * np.pi ** (D / 2) / gamma(D / 2) / (10 * n), None
     d = manifold.dim
-    side = {1: 40_000, 2: 600, 3: 100}[d]
+    side = {1: min(n, 40_000), 2: 600, 3: 100}[d]
     axis = (np.arange(side) + 0.5) / side * 20 - 10
     X = np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
     # Where coordinates are no lengths, a cell has another volume than in flat space.

@@ -65,7 +65,8 @@ class Marginal:
         """Log f up to a constant, shape (n,); an error where x has no density given some y."""
         partition = self._partition()
         logs: FloatArray = self.along.statistics(Y) @ self.own
-        return logs + np.array([partition(theta) for theta in self.conditional(Y)])
+        logs = logs + np.array([partition(theta) for theta in self.conditional(Y)])
+        return logs
 
     def _partition(self) -> Callable[[FloatArray], float]:
         """Log Z_a: what is left out of the family's own kernel is seen at one point."""
