@@ -14,6 +14,7 @@ from tmsm.manifolds.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_co
 from tmsm.manifolds.torus_angles import angles_to_torus, torus_to_angles
 from tmsm.models import (
     Bingham,
+    ExponentialFamily,
     FisherBingham,
     Kent,
     MatrixFisher,
@@ -53,6 +54,7 @@ __all__ = [
     "Cap",
     "Euclidean",
     "Everywhere",
+    "ExponentialFamily",
     "ExposureMap",
     "FisherBingham",
     "FitDisplay",

@@ -207,7 +207,7 @@ class Rows:
             codes = None if codes is None else codes[counted]
         view = BorderView(self.region, X)
         if self.region.has_border and len(X):
-            d = view.distance()[0]
+            d = view.depth()
             self._touching = X[d == 0.0]
             inside = self._inside(X, d)
             if inside is not None:
@@ -302,7 +302,7 @@ class Rows:
         depth = np.inf
         for raw in self.source.blocks(_SAMPLE_ROWS):
             X = self._read(raw.X)
-            d, _ = self.region.signed_distance(X)
+            d = self.region.clearance(X)[0]
             rounded += int(np.count_nonzero(self.region.left_out(X)))
             outside += int(np.count_nonzero(~(d > 0.0)))
             on_border += int(np.count_nonzero(np.abs(d) <= BORDER_TOLERANCE))
@@ -356,13 +356,13 @@ class Rows:
             view = self._known
             if len(raw.X) < len(self):
                 view = view.where(slice(raw.start, raw.start + len(raw.X)))
-            farthest = float(view.distance()[0].max()) if self.region.has_border else np.inf
+            farthest = float(view.depth().max()) if self.region.has_border else np.inf
             return Block(view, raw.weight, farthest, raw.groups), 0
         X = self._read(raw.X)
         view = BorderView(self.region, X)
         if not self.region.has_border:
             return Block(view, raw.weight, np.inf, raw.groups), 0
-        d, _ = view.distance()
+        d = view.depth()
         inside = self._inside(X, d)
         if inside is None:
             return Block(view, raw.weight, float(d.max()), raw.groups), 0

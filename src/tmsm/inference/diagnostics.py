@@ -42,7 +42,7 @@ def extrapolation(centre: Field | None, params: Parameters, region: Region, fram
     """A sentence if the centre of the fitted distribution lies where nothing could be seen."""
     if centre is None or centre.is_axis or not region.has_border:
         return []
-    depth = -float(region.signed_distance(np.asarray(params[centre.name], dtype=np.float64)[None, :])[0][0])
+    depth = -float(region.clearance(np.asarray(params[centre.name], dtype=np.float64)[None, :])[0][0])
     if not depth > 0.0:
         return []
     read = frame.length(depth) if region.manifold.distance_unit.symbol else f"{depth:.3g}"

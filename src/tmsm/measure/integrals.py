@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, row_norms
-from tmsm.foundation.errors import EstimationError, TooManyNodesError
+from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
 from tmsm.manifolds import Window
 from tmsm.measure.cells import Prune
 from tmsm.measure.nodes import MAX_NODES, Grid, Nodes, build_nodes, has_nodes
@@ -254,7 +254,8 @@ def _window(density: Density, region: Region, X: FloatArray | None) -> Window | 
         return None
     low, high = density.extent()
     # Where the mass outside the region is nearest to it, that inside is beyond the usual extent.
-    middle = 0.5 * (low + high)[None, :]
+    with np.errstate(invalid="ignore"):  # an extent that is not known is infinite
+        middle = 0.5 * (low + high)[None, :]
     if region.manifold.contains(middle).all():
         distance = max(-float(region.clearance(middle)[0][0]), 0.0)
         low, high = region.manifold.grown_box(low, high, distance)
@@ -263,6 +264,11 @@ def _window(density: Density, region: Region, X: FloatArray | None) -> Window | 
         low, high = np.minimum(low, X.min(axis=0) - spread), np.maximum(high, X.max(axis=0) + spread)
     bottom, top = region.bounds
     low, high = np.maximum(low, bottom), np.minimum(high, top)
+    if not (np.isfinite(low) & np.isfinite(high)).all():
+        raise InvalidInputError(
+            f"It is not known where the density has its mass on {region.manifold!r}, a manifold without end, so it can "
+            "be integrated over bounded regions only, such as Ball or Box. ScoreMatching needs no integral."
+        )
     unit = 2.0 ** np.ceil(np.log2(high - low) - 4.0)
     rounded_low = np.maximum(np.floor(low / unit) * unit, bottom)
     rounded_high = np.minimum(np.ceil(high / unit) * unit, top)

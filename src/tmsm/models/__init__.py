@@ -3,6 +3,7 @@
 from tmsm.models.base import LinearModel, Model, Tangent
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
 from tmsm.models.cosine_von_mises import CosineVonMises
+from tmsm.models.exponential_family import ExponentialFamily
 from tmsm.models.fisher_bingham import Bingham, FisherBingham
 from tmsm.models.hyperboloid import HyperboloidDistribution
 from tmsm.models.interacting import CentredInteraction, InteractingModel
@@ -26,6 +27,7 @@ __all__ = [
     "CentredInteraction",
     "Constraint",
     "CosineVonMises",
+    "ExponentialFamily",
     "Field",
     "FisherBingham",
     "FixedNorm",

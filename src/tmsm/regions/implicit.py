@@ -177,6 +177,7 @@ class Implicit(Constrained, Region):
         derivative changes within r.
         """
         n, K = len(X), self.n_constraints
+        farthest = min(1e100, self.manifold.diameter)
         d, clear, slopes = np.empty((n, K)), np.empty((n, K), dtype=bool), []
         for k in range(K):
             h, V = self._first(k, X)
@@ -186,7 +187,7 @@ class Implicit(Constrained, Region):
                 change = change + np.maximum(self._bend_size(k, X), self._usual[1][k]) * radius**2
             clear[:, k] = np.abs(h) > change
             # Where h hardly changes no border is in sight; a length that can be computed with stands for it.
-            d[:, k] = np.clip(h * safe_inverse(length), -1e100, 1e100)
+            d[:, k] = np.clip(h * safe_inverse(length), -farthest, farthest)
             slopes.append((h, safe_divide(V, length)))
         face = np.argmin(d, axis=1)
         free = (clear & (d > 0.0)).all(axis=1) | (clear & (d < 0.0)).any(axis=1)

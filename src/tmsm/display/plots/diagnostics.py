@@ -114,7 +114,7 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
     scale, unit = read_in.scale, read_in.name
     unit = f" ({unit})" if unit else ""
     if region.has_border:
-        seen, drawn = (scale * region.signed_distance(np.asfortranarray(rows))[0] for rows in (X, draws))
+        seen, drawn = (scale * region.clearance(np.asfortranarray(rows))[0] for rows in (X, draws))
         panels.append(_histogram(f"distance to the border{unit}", seen, drawn, weight))
     if (centre := fitted.centre_point) is not None:
         seen, drawn = (

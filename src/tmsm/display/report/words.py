@@ -77,7 +77,7 @@ def _centre(fits: Mapping[str, Fit]) -> list[Finding]:
     mean = np.asarray(fit.params[centre.name])
     found = []
     if region.has_border:
-        depth = float(region.signed_distance(mean[None, :])[0][0])
+        depth = float(region.clearance(mean[None, :])[0][0])
         if depth < 0.0:
             text = (
                 f"The centre lies {frame.length(-depth)} outside the region that was observed: it is extrapolated, and "
