@@ -21,6 +21,7 @@ __all__ = [
     "safe_divide",
     "safe_inverse",
     "weighted_gram",
+    "weighted_sum",
 ]
 
 FloatArray = NDArray[np.float64]
@@ -89,4 +90,11 @@ def weighted_gram(G: FloatArray, weight: FloatArray | float | None) -> FloatArra
         total += np.tril(total, -1).T
     if weight is not None:
         total *= weight
+    return total
+
+
+def weighted_sum(rows: FloatArray, coefficient: FloatArray | float, w: FloatArray | None) -> FloatArray:
+    """Sum over rows (n, p), weighted by a coefficient and by sample weights, both (n,) or less, shape (p,)."""
+    factor = coefficient if w is None else coefficient * w
+    total: FloatArray = factor @ rows if isinstance(factor, np.ndarray) else factor * rows.sum(axis=0)
     return total

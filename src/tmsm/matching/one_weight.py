@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.data.rows import Block
-from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
+from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram, weighted_sum
 from tmsm.matching.equations import Equations, Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.models.base import LinearModel, Model, Tangent
@@ -52,6 +52,7 @@ class WeightTerms(Terms):
         self.manifold = block.view.region.manifold
         self.X = block.X
         self.field = equations.weight.field(block.view)
+        self._known_pieces: tuple[Tangent, list[tuple[Any, WeightField]]] | None = None
         # W ∇log e, the part of the flux that the known exposure adds.
         self.known_flux: FloatArray | None = None
         if equations.exposure is not None:
@@ -89,7 +90,10 @@ class WeightTerms(Terms):
         """The functions with the field, or as functions of each factor of a product with that factor's field."""
         if not self.field.blocks:
             return [(functions, self.field)]
-        return [(functions.in_columns(self.manifold, own), field) for own, field in self.field.blocks]
+        if self._known_pieces is None or self._known_pieces[0] is not functions:
+            pieces = [(functions.in_columns(self.manifold, own), field) for own, field in self.field.blocks]
+            self._known_pieces = functions, pieces
+        return self._known_pieces[1]
 
     def _hessian(self, functions: Tangent) -> FloatArray:
         first, *others = (
@@ -112,18 +116,15 @@ class WeightTerms(Terms):
         return total
 
     def b_sum(self, w: FloatArray | None) -> FloatArray:
-        hessian = self._hessian(self._linear)
-        total: FloatArray = hessian.sum(axis=0) if w is None else w @ hessian
-        for piece, field in self._pieces(self._linear):
-            for u, _, delta in field.directions:
-                total += _sum(piece.gradient_dot(self.X, u), delta, w)
+        model = self._linear
+        if self.field.blocks:
+            total = np.zeros(model.size)
+            for piece, field in self._pieces(model):
+                total += piece.divergence_sum(self.X, field.isotropic, field.directions, w)
+        else:
+            total = weighted_sum(self._hessian(model), 1.0, w)
+            for u, _, delta in self.field.directions:
+                total += weighted_sum(model.gradient_dot(self.X, u), delta, w)
         if self.known_flux is not None:
-            total += _sum(self._linear.gradient_dot(self.X, self.known_flux), 1.0, w)
+            total += weighted_sum(model.gradient_dot(self.X, self.known_flux), 1.0, w)
         return total
-
-
-def _sum(rows: FloatArray, coefficient: FloatArray | float, w: FloatArray | None) -> FloatArray:
-    """Sum over rows, weighted by sample weights and a coefficient, shape (p,)."""
-    factor = coefficient if w is None else coefficient * w
-    total: FloatArray = factor @ rows if isinstance(factor, np.ndarray) else factor * rows.sum(axis=0)
-    return total

@@ -10,7 +10,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, padded, row_dots, weighted_gram
+from tmsm.foundation.arrays import FloatArray, padded, row_dots, weighted_gram, weighted_sum
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_rows, check_count, check_random_state
 from tmsm.foundation.values import ValueObject
@@ -78,6 +78,23 @@ class FactorTangent(ABC):
         directions: Sequence[tuple[FloatArray, FloatArray]],
     ) -> FloatArray:
         """⟨W, Hess s⟩ for W = a P + Σ c uuᵀ in the factor, a new array of shape (n, p)."""
+
+    def divergence_sum(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray | None, FloatArray | float]],
+        w: FloatArray | None,
+    ) -> FloatArray:
+        """Sum over rows of w div(W∇s), shape (p,); directions are triples (u, c, δ), div W = Σ δ u.
+
+        A family may compute it without an array of shape (n, p).
+        """
+        tensor = [(u, c) for u, c, _ in directions if c is not None]
+        total = weighted_sum(self.weighted_hessian(X, isotropic, tensor), 1.0, w)
+        for u, _, delta in directions:
+            total += weighted_sum(self.gradient_dot(X, u), delta, w)
+        return total
 
 
 @final

@@ -16,7 +16,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, IntArray, weighted_gram
+from tmsm.foundation.arrays import FloatArray, IntArray, weighted_gram, weighted_sum
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.validation import as_float_array
 from tmsm.manifolds import Manifold, Torus
@@ -237,6 +237,28 @@ class _OneAngle(FactorTangent):
             if abs(k) != 1.0:
                 out[:, column] *= k * k
         return out
+
+
+    def divergence_sum(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray | None, FloatArray | float]],
+        w: FloatArray | None,
+    ) -> FloatArray:
+        c, s = X[:, 2 * self.j], X[:, 2 * self.j + 1]
+        bend: FloatArray | float = isotropic
+        slope: FloatArray | float = 0.0
+        for u, coefficient, delta in directions:
+            bend = bend if coefficient is None else bend + coefficient
+            slope = slope + (c * u[:, 1] - s * u[:, 0]) * delta
+        T = self._statistics(X)
+        # Σ w (δ t′ + W t″): of a cosine t′ = −k sin, of a sine t′ = k cos, of both t″ = −k² t.
+        along, across = (weighted_sum(T, one, w) for one in (slope, bend))
+        turned = np.stack([-along[1::2], along[0::2]], axis=1).ravel()
+        total = np.zeros(self.p)
+        total[self.columns] = self.k * turned - self.k**2 * across
+        return total
 
 
 def waves(X: FloatArray, modes: IntArray) -> FloatArray:

@@ -38,6 +38,12 @@ class BorderView:
             self._distances[key] = self._computed(metric, axis)
         return self._distances[key]
 
+    def depth(self) -> FloatArray:
+        """The geodesic distance alone, shape (n,), where a gradient would be more work."""
+        if isinstance(self.region, ProductRegion) and ("geodesic", None) not in self._distances:
+            return self.region.joined_depth([part.depth() for part in self.parts])
+        return self.distance()[0]
+
     def _computed(self, metric: str, axis: int | None) -> tuple[FloatArray, FloatArray]:
         if metric == "chordal" and self.region.has_border:
             self.region.check_chordal()

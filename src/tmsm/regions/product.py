@@ -138,6 +138,16 @@ class ProductRegion(Region):
         """The parts and their columns."""
         return list(zip(self.parts, self.part_columns, strict=True))
 
+    def joined_depth(self, found: Sequence[FloatArray]) -> FloatArray:
+        """The signed distance from those of the parts."""
+        d = found[0]
+        for other in found[1:]:
+            d = np.minimum(d, other)
+        if not (d < 0.0).any():
+            return d
+        beyond = np.sqrt(sum(np.minimum(other, 0.0) ** 2 for other in found))
+        return np.where(d < 0.0, -beyond, d)
+
     def joined(self, found: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
         """The signed distance and its gradient from those of the parts.
 

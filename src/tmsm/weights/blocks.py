@@ -61,7 +61,7 @@ class Blocks(Weight):
         assert isinstance(region, ProductRegion), "resolve() comes first"
         assert self.sizes is not None, "resolve() comes first"
         fields = [
-            _times(weight.field(part), size)
+            _simplified(_times(weight.field(part), size), part)
             for weight, part, size in zip(self.weights, view.parts, self.sizes, strict=True)
         ]
         return WeightField(isotropic=0.0, blocks=tuple(zip(region.part_columns, fields, strict=True)))
@@ -81,6 +81,14 @@ def _sizes(view: BorderView) -> tuple[float, ...]:
     spreads = [spread if spread > 0.0 else 1.0 for spread in spreads]
     unit = float(np.mean([spread for spread, is_closed in zip(spreads, closed, strict=True) if is_closed] or [1.0]))
     return tuple(1.0 if one else spread / unit for one, spread in zip(closed, spreads, strict=True))
+
+
+def _simplified(field: WeightField, view: BorderView) -> WeightField:
+    """In dimension one every direction is the same: W = a + Σ c is a number."""
+    if view.region.manifold.dim > 1 or field.blocks:
+        return field
+    total = sum((c for _, c in field.tensor_directions), field.isotropic)
+    return WeightField(total, tuple((u, None, delta) for u, _, delta in field.directions))
 
 
 def _times(field: WeightField, size: float) -> WeightField:
