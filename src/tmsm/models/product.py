@@ -83,8 +83,7 @@ class ProductModel(SideBySide):
                 f"An interaction is one between two families, and this product has {len(self.models)}: say which "
                 "belong together, such as InteractingModel((a, b * c)) for one of a with both of the others."
             )
-        chosen = [None if one is None else tuple(one) for one in (first, second)]
-        return InteractingModel(self.models, *chosen)
+        return InteractingModel(self.models, first, second)  # type: ignore[arg-type]
 
     @cached_property
     def _names(self) -> tuple[tuple[str, ...], ...]:
