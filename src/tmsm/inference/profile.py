@@ -78,11 +78,12 @@ def profile_interval(
             return None
         step = float(np.sqrt(square * float(discrepancy.covariance_of(row)[0, 0])))
         try:
+            around = np.pi if field.is_angle else np.inf
             if np.isfinite(lowest) and _allows_lowest(profile, model, field, theta, critical):
                 low[index] = lowest
             else:
-                low[index] = _end(profile, float(estimate[index]), -step, square, lowest, theta)
-            high[index] = _end(profile, float(estimate[index]), step, square, lowest, theta)
+                low[index] = _end(profile, float(estimate[index]), -step, square, lowest, theta, around)
+            high[index] = _end(profile, float(estimate[index]), step, square, lowest, theta, around)
         except (TmsmError, np.linalg.LinAlgError):
             return None
     return low, high
@@ -126,8 +127,19 @@ def _root(function: Callable[[float], float], a: float, at_a: float, b: float, a
     return a
 
 
-def _end(profile: Profile, estimate: float, step: float, square: float, lowest: float, theta: FloatArray) -> float:
-    """The end of an interval on one side of the estimate; the lowest value, or infinity, where it has none."""
+def _end(
+    profile: Profile,
+    estimate: float,
+    step: float,
+    square: float,
+    lowest: float,
+    theta: FloatArray,
+    around: float = np.inf,
+) -> float:
+    """The end of an interval on one side of the estimate; the lowest value, or infinity, where it has none.
+
+    An angle is back on the other side after half a turn, ``around``.
+    """
     near = theta
 
     def along(t: float) -> float:
@@ -137,13 +149,15 @@ def _end(profile: Profile, estimate: float, step: float, square: float, lowest: 
             near = found
         return value
 
-    limit = abs(step) * _ENDLESS
+    limit = min(abs(step) * _ENDLESS, around)
     if step < 0.0 and np.isfinite(lowest):
         limit = estimate - lowest
         if limit <= 0.0:
             return lowest
     reach = farthest_within(along, abs(step), square, limit)
     if reach >= limit:
+        if reach >= around:
+            return float(estimate + np.copysign(around, step))
         return lowest if step < 0.0 else np.inf
     return float(estimate + np.copysign(reach, step))
 
@@ -169,6 +183,14 @@ def _entry_profile(
     units, unit = discrepancy.units(row, np.ones(1)), float(np.sqrt(discrepancy.covariance_of(row)[0, 0]))
     if not index and model.slice(field.name, 1.0) is not None:
         return lambda value, near: _scaled(profile_of(discrepancy, model, field.name, value, near), units)
+    if model.entry_slice(field.name, index, 1.0) is not None:
+
+        def sliced(value: float, near: FloatArray) -> tuple[float, FloatArray]:
+            allowed = model.entry_slice(field.name, index, value)
+            assert allowed is not None
+            return _scaled(discrepancy.minimum_over(allowed, near), units)
+
+        return sliced
     constraint = model.constraint
     if not constraint.is_flat:
         return None

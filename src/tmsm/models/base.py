@@ -238,6 +238,10 @@ class Model(ValueObject, ABC):
         """The allowed θ whose parameter ``name`` has this value; None where the family cannot say."""
         return None
 
+    def entry_slice(self, name: str, index: tuple[int, ...], value: float) -> Constraint | None:
+        """The allowed θ whose parameter ``name`` has this value in one entry; None where the family cannot say."""
+        return None
+
     @abstractmethod
     def parameters(self, theta: FloatArray) -> Parameters:
         """Named parameters at θ."""

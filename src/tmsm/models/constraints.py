@@ -16,7 +16,16 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.numerics.newton import Minimum, Objective, Point, minimise
 
-__all__ = ["AffineSubspace", "Best", "Constraint", "FixedNorm", "HalfLine", "Unrestricted", "minimise_over"]
+__all__ = [
+    "AffineSubspace",
+    "Best",
+    "Constraint",
+    "FixedNorm",
+    "HalfLine",
+    "PinnedPoint",
+    "Unrestricted",
+    "minimise_over",
+]
 
 
 class Constraint(ABC):
@@ -189,6 +198,30 @@ def _minima(constraint: Constraint, objective: Objective, near: Sequence[FloatAr
         if minimum is not None and minimum.reached:
             found.append(minimum)
     return sorted(found, key=lambda minimum: minimum.value)
+
+
+@dataclass(frozen=True)
+class PinnedPoint(Point):
+    """A point of which one local coordinate is held."""
+
+    inner: Point
+    pinned: int
+
+    @property
+    def theta(self) -> FloatArray:  # type: ignore[override]
+        """θ of the point, shape (p,)."""
+        return self.inner.theta
+
+    @property
+    def jacobian(self) -> FloatArray:
+        return np.delete(self.inner.jacobian, self.pinned, axis=1)
+
+    def bend(self, covector: FloatArray) -> FloatArray:
+        rows = np.delete(self.inner.bend(covector), self.pinned, axis=0)
+        return np.delete(rows, self.pinned, axis=1)
+
+    def moved(self, step: FloatArray) -> Point:
+        return PinnedPoint(self.inner.moved(np.insert(step, self.pinned, 0.0)), self.pinned)
 
 
 @dataclass(frozen=True)

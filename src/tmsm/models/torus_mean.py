@@ -15,7 +15,7 @@ from tmsm.manifolds.torus_angles import check_angles
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
 from tmsm.models.torus import WaveFamily, checked_array, interactions
-from tmsm.models.torus_orbits import TorusOrbit, TorusPoint
+from tmsm.models.torus_orbits import TorusOrbit, TorusPoint, TorusSlice
 from tmsm.models.von_mises_fisher import concentration_from_resultant
 
 __all__ = ["MeanAngleFamily", "pair_modes"]
@@ -33,6 +33,14 @@ class MeanAngleFamily(WaveFamily):
 
     def make_constraint(self) -> Constraint:
         return self.orbit_of(self.manifold.dim)
+
+    def entry_slice(self, name: str, index: tuple[int, ...], value: float) -> Constraint | None:
+        orbit = self.orbit_of(self.manifold.dim)
+        d = orbit.dim
+        if name == "interaction":
+            pairs = list(zip(*interactions(d), strict=True))
+            return TorusSlice(orbit, 2 * d + pairs.index((min(index), max(index))), value)
+        return TorusSlice(orbit, index[0] + (d if name == "concentration" else 0), value)
 
     def _point(self, theta: FloatArray) -> TorusPoint:
         return self.orbit_of(self._dim_of(theta)).point(theta)

@@ -16,10 +16,10 @@ from typing import final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, IntArray
-from tmsm.models.constraints import Constraint
+from tmsm.models.constraints import Constraint, PinnedPoint
 from tmsm.numerics.newton import Point
 
-__all__ = ["TorusFace", "TorusOrbit", "TorusPoint"]
+__all__ = ["TorusFace", "TorusOrbit", "TorusPoint", "TorusSlice"]
 
 # Eigenvalues of M that are so much smaller than its largest are zero.
 _ZERO = 1e-9
@@ -125,14 +125,38 @@ class TorusOrbit(Constraint):
         J[:, 1::2] = phases.imag[:, :, None] * self.basis
         H = J.transpose(0, 2, 1) @ (A @ J)
         slope = b @ J
-        diagonal = np.einsum("gii->gi", H)
-        diagonal += 1e-10 * diagonal.max(axis=1, keepdims=True)  # a little more than rounding
+        diagonal = np.einsum("gii->gi", H)  # a view
+        diagonal += 1e-10 * diagonal.max()  # a little more than rounding
         shapes = -np.linalg.solve(H, slope[:, :, None])
         values = np.einsum("gq,gqx->g", slope, shapes)
         thetas = (J @ shapes)[:, :, 0]
         order = np.argsort(values)
         allowed = [g for g in order[: 40 * keep] if self.allows(thetas[g])]
         return [thetas[g] for g in (*allowed[:keep], order[0])]
+
+
+@final
+@dataclass(frozen=True)
+class TorusSlice(Constraint):
+    """The points of an orbit of which one coordinate, of μ and then of η, has a value."""
+
+    orbit: TorusOrbit
+    coordinate: int
+    value: float
+
+    @property
+    def n_free(self) -> int:
+        return self.orbit.n_free - 1
+
+    def point(self, theta: FloatArray) -> Point:
+        inner = self.orbit.point(theta)
+        both = np.concatenate([inner.mean, inner.shape])
+        both[self.coordinate] = self.value
+        d = self.orbit.dim
+        return PinnedPoint(TorusPoint(self.orbit, both[:d], both[d:]), self.coordinate)
+
+    def allows(self, theta: FloatArray) -> bool:
+        return self.orbit.allows(theta)
 
 
 @lru_cache(maxsize=8)
