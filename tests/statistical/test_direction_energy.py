@@ -10,9 +10,9 @@ from scenarios.direction_energy import MODEL, SETTINGS, region, sample
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_estimates_are_unbiased_and_their_errors_right(setting):
     params, threshold = SETTINGS[setting]
-    truth, n, repeats = MODEL.natural_parameters(**params), 4000, 80
+    truth, n, repeats = MODEL.natural_parameters(**params), 3000, 60
     away = []
-    for X in np.split(sample(n * repeats, setting, 0), repeats):
+    for X in np.split(sample(n * repeats, setting, 1), repeats):
         fit = tmsm.ScoreMatching(MODEL, region(threshold)).fit(X)
         away.append((fit.natural_params_ - truth) / np.sqrt(np.diag(fit.covariance_)))
     away = np.array(away)
