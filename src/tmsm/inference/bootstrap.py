@@ -62,12 +62,11 @@ class Bootstrap:
         """Spread of the resampled estimates; of a direction the root mean square of its angle, in radians."""
         errors: dict[str, Any] = {}
         for field in self.model.fields:
-            values = self.params[field.name]
             if field.kind == "direction":
                 offsets = self._offsets(field)
                 errors[field.name] = float(np.sqrt(np.mean(np.einsum("ij,ij->i", offsets, offsets))))
             else:
-                spread = np.std(values, axis=0, ddof=1)
+                spread = np.std(self._unrolled(field), axis=0, ddof=1)
                 errors[field.name] = float(spread) if np.ndim(spread) == 0 else spread
         return Parameters(**errors)
 
@@ -83,7 +82,6 @@ class Bootstrap:
         tail = 0.5 * (1.0 - level)
         intervals: dict[str, Any] = {}
         for field in self.model.fields:
-            values = self.params[field.name]
             if field.kind == "direction":
                 offsets = self._offsets(field)
                 spread = offsets.T @ offsets / len(offsets)
@@ -93,9 +91,18 @@ class Bootstrap:
                 radius = np.quantile(np.einsum("ij,j->i", (offsets @ vectors) ** 2, 1.0 / axes), level)
                 intervals[field.name] = np.sqrt(axes * radius)
             else:
-                low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
+                low, high = np.quantile(self._unrolled(field), [tail, 1.0 - tail], axis=0)
                 intervals[field.name] = (low, high) if np.ndim(low) else (float(low), float(high))
         return Parameters(**intervals)
+
+    def _unrolled(self, field: Field) -> FloatArray:
+        """The resampled values; angles within half a turn of the estimate, so that they do not jump at ±π."""
+        values = np.asarray(self.params[field.name])
+        if not field.is_angle:
+            return values
+        center = np.asarray(self.estimate[field.name])
+        away: FloatArray = np.remainder(values - center + np.pi, 2.0 * np.pi) - np.pi
+        return center + away
 
     def _offsets(self, field: Field) -> FloatArray:
         """Tangent vectors from the estimate to the resampled directions, of the length of the angle, (B, D)."""

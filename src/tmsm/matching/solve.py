@@ -163,7 +163,9 @@ def _quadratic(A: FloatArray, b: FloatArray) -> Objective:
 def _ended(constraint: Constraint, A: FloatArray, b: FloatArray, best: Best | None) -> Solution:
     """The solution at a minimum that a search found."""
     if best is None:
-        raise EstimationError("The search for the best axes did not end: the rows may be too few for this family.")
+        raise EstimationError(
+            "The search for the best parameters did not end: the rows may be too few for this family."
+        )
     theta = best.minimum.point.theta
     point = constraint.point(theta)
     J = point.jacobian
@@ -172,7 +174,10 @@ def _ended(constraint: Constraint, A: FloatArray, b: FloatArray, best: Best | No
         curvature += point.bend(A @ theta + b)
     condition = condition_number(curvature)
     if not condition <= MAX_CONDITION:
-        raise EstimationError(f"{_singular(condition)} Where the oval is nearly round, its axes are undetermined.")
+        axes = (
+            "" if isinstance(constraint, TorusOrbit) else " Where the oval is nearly round, its axes are undetermined."
+        )
+        raise EstimationError(_singular(condition) + axes)
     return Solution(theta, J, curvature, condition, constraint.describe(theta, best.on_border))
 
 

@@ -56,7 +56,7 @@ class CosineVonMises(MeanAngleFamily):
     fields = (
         Field("mean_angles", is_angle=True),
         Field("concentration"),
-        Field("interaction"),
+        Field("interaction", is_hollow=True),
     )
     peak_condition = (
         "the matrix with concentration less the sum of the interactions on its diagonal and interaction elsewhere has "

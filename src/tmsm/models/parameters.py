@@ -19,7 +19,7 @@ class Field:
     sign has no meaning.  The centre is the parameter that says where the density is highest.
     Angles are in radians, and entries that are a full turn apart are the same.
     Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.
-    A matrix is symmetric unless the field says that it is not.
+    A matrix is symmetric unless the field says that it is not; a hollow one has zeros on its diagonal.
     """
 
     name: str
@@ -30,10 +30,13 @@ class Field:
     is_centre: bool = False
     is_angle: bool = False
     is_symmetric: bool = True
+    is_hollow: bool = False
 
     def repeats(self, index: tuple[int, ...]) -> bool:
-        """Whether the entry at an index says again what another says: half of those of a symmetric matrix do."""
-        return self.is_symmetric and len(index) == 2 and index[0] > index[1]
+        """Whether the entry at an index tells nothing new: half of those of a symmetric matrix, and fixed zeros."""
+        if len(index) != 2:
+            return False
+        return (self.is_symmetric and index[0] > index[1]) or (self.is_hollow and index[0] == index[1])
 
     @property
     def title(self) -> str:

@@ -59,7 +59,7 @@ class SineVonMises(MeanAngleFamily):
     fields = (
         Field("mean_angles", is_angle=True),
         Field("concentration", lowest=0.0),
-        Field("interaction"),
+        Field("interaction", is_hollow=True),
     )
     peak_condition = (
         "the matrix with concentration on its diagonal and −interaction elsewhere has to be positive definite"

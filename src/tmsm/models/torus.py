@@ -239,6 +239,28 @@ class _OneAngle(FactorTangent):
         return out
 
 
+    def add_residuals(
+        self,
+        out: FloatArray,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+        flux: FloatArray,
+    ) -> None:
+        slope = X[:, 2 * self.j] * flux[:, 1] - X[:, 2 * self.j + 1] * flux[:, 0]
+        bend = sum((c for _, c in directions), isotropic)
+        T, scratch = self._statistics(X), np.empty(len(X))
+        for i, (column, k) in enumerate(zip(self.columns, self.k, strict=True)):
+            # W t″ + ⟨flux, t′⟩ with t″ = −k² t, and t′ = −k sin of a cosine, k cos of a sine.
+            np.multiply(T[:, i + 1 - 2 * (i % 2)], slope if i % 2 else -slope, out=scratch)
+            if k != 1.0:
+                scratch *= k
+            out[:, column] += scratch
+            np.multiply(T[:, i], bend, out=scratch)
+            if abs(k) != 1.0:
+                scratch *= k * k
+            out[:, column] -= scratch
+
     def divergence_sum(
         self,
         X: FloatArray,
