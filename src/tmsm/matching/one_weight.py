@@ -64,7 +64,12 @@ class WeightTerms(Terms):
         if self.known_flux is not None:
             flux += self.known_flux
         tangent = self.model.tangent(theta)
-        e = self._hessian(tangent)
+        if self.field.blocks:
+            e = np.zeros((len(self.X), self.model.size), order="F")
+            for (own, _), (piece, field) in zip(self.field.blocks, self._pieces(tangent), strict=True):
+                piece.add_residuals(e, self.X, field.isotropic, field.tensor_directions, flux[:, own])
+            return e
+        e = tangent.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
         e += tangent.gradient_dot(self.X, flux)
         return e
 
@@ -95,16 +100,6 @@ class WeightTerms(Terms):
             self._known_pieces = functions, pieces
         return self._known_pieces[1]
 
-    def _hessian(self, functions: Tangent) -> FloatArray:
-        first, *others = (
-            piece.weighted_hessian(self.X, field.isotropic, field.tensor_directions)
-            for piece, field in self._pieces(functions)
-        )
-        total: FloatArray = first
-        for other in others:
-            total += other
-        return total
-
     def A_sum(self, w: FloatArray | None) -> FloatArray:
         total = np.zeros((self.model.size, self.model.size))
         for piece, field in self._pieces(self._linear):
@@ -122,7 +117,8 @@ class WeightTerms(Terms):
             for piece, field in self._pieces(model):
                 total += piece.divergence_sum(self.X, field.isotropic, field.directions, w)
         else:
-            total = weighted_sum(self._hessian(model), 1.0, w)
+            hessian = model.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
+            total = weighted_sum(hessian, 1.0, w)
             for u, _, delta in self.field.directions:
                 total += weighted_sum(model.gradient_dot(self.X, u), delta, w)
         if self.known_flux is not None:

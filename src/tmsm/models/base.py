@@ -79,6 +79,18 @@ class FactorTangent(ABC):
     ) -> FloatArray:
         """⟨W, Hess s⟩ for W = a P + Σ c uuᵀ in the factor, a new array of shape (n, p)."""
 
+    def add_residuals(
+        self,
+        out: FloatArray,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+        flux: FloatArray,
+    ) -> None:
+        """Add ⟨W, Hess s⟩ + ⟨∇s, flux⟩ to an array (n, p); the flux (n, w) is tangent to the factor."""
+        out += self.weighted_hessian(X, isotropic, directions)
+        out += self.gradient_dot(X, flux)
+
     def divergence_sum(
         self,
         X: FloatArray,

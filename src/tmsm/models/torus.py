@@ -292,7 +292,7 @@ def waves(X: FloatArray, modes: IntArray) -> FloatArray:
         if base >= 0:
             c, s = out[:, 2 * base], out[:, 2 * base + 1]
         else:
-            (j, sign), *factors = factors
+            (j, sign), factors = factors[0], factors[1:]
             c, s = X[:, 2 * j], X[:, 2 * j + 1]
             if sign < 0:
                 s = -s

@@ -43,6 +43,8 @@ __all__ = [
 
 # Below this many rows for each squared equation one weight alone is better than several; see docs/weights.md.
 ROWS_PER_SQUARE = 10
+# Beyond so many rows blocks of normal-only weights, which are good alone, are not combined: one reading is enough.
+_MANY_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -269,8 +271,7 @@ class Auto(WeightPolicy):
     def choose(self, setting: Setting) -> Choice:
         single = _single(setting.region)
         enough = ROWS_PER_SQUARE * (2 * setting.n_free) ** 2 <= setting.n_rows
-        alone = isinstance(single, Normal) or single is None and not setting.region.has_border
-        if self.combine and not setting.why_single and not alone and enough:
+        if self.combine and not setting.why_single and not _good_alone(single, setting.n_rows) and enough:
             return Combined().choose(setting)
         return Choice.of((single or Saturating()).resolve(setting.view))
 
@@ -287,6 +288,13 @@ def _single(region: Region) -> Weight | None:
     if region.smooth_border is not None:
         return Normal()
     return Constraints() if region.constraints is not None else None
+
+
+def _good_alone(weight: Weight | None, n_rows: float) -> bool:
+    """Whether a second scale beside a weight brings nothing worth its noise, or worth reading so many rows again."""
+    if isinstance(weight, Blocks):
+        return n_rows > _MANY_ROWS and all(isinstance(block, Normal | Constant) for block in weight.weights)
+    return isinstance(weight, Normal | Constant)
 
 
 def _of_part(region: Region) -> Weight:
