@@ -1,7 +1,8 @@
 """A kernel Stein test of whether the rows follow the fitted density, whatever its normalising constant.
 
 Under the model E f = 0 for every function f = ⟨V, ψ⟩ + div V of a field V that does not cross the border.  Take all
-V = g k(·, y) P e_j, g a weight, k a Gaussian kernel, e_j the axes of the embedding space, y any point:
+V = g k(·, y) P e_j, g a weight, k a Gaussian kernel, e_j the axes of the embedding space, y any point (of the space of
+its `functions`, where several embedding coordinates are one point of the manifold):
 
     f_j(x) = k u_j + g (P∇k)_j,   u = g (ψ + div P) + ∇g,   (div P)_j = Δx_j.
 
@@ -115,7 +116,7 @@ def stein_test(
 
 @dataclass(frozen=True)
 class _Features:
-    """At the rows: points, g, u (n, D), the projectors P (n, D, D) and the slopes ∂u/∂θ = g ∇t (n, D, p)."""
+    """At the rows: points (n, E), g, u (n, E), the projectors P (n, E, E) and the slopes ∂u/∂θ = g ∇t (n, E, p)."""
 
     X: FloatArray
     g: FloatArray
@@ -129,7 +130,7 @@ class _Features:
 
 def _features(found: Fit, rows: Rows) -> _Features:
     region, model, theta = rows.region, found.model, found.theta
-    manifold, D, tangent = region.manifold, region.manifold.embedding_dim, found.model.tangent(found.theta)
+    manifold, E, tangent = region.manifold, region.manifold.n_functions, found.model.tangent(found.theta)
     weight = saturating_at(rows.sample().view, 1.0)
 
     def block_features(block: Block) -> tuple[FloatArray, ...]:
@@ -139,13 +140,13 @@ def _features(found: Fit, rows: Rows) -> _Features:
         psi = model.log_gradient(Y, theta)
         if found.exposure is not None:
             psi = psi + found.exposure.gradient(Y)
-        u = g[:, None] * manifold.coordinate_laplacian(Y)
-        u += manifold.velocity(Y, g[:, None] * psi + field.divergence(Y))
-        axes = [manifold.tangent_gradient(Y, np.broadcast_to(e, Y.shape)) for e in np.eye(D)]
-        P = np.stack([manifold.velocity(Y, axis) for axis in axes], axis=2)
+        u = g[:, None] * manifold.function_laplacians(Y)
+        u += manifold.function_velocity(Y, g[:, None] * psi + field.divergence(Y))
+        axes = [manifold.function_gradient(Y, e) for e in np.eye(E)]
+        P = np.stack([manifold.function_velocity(Y, axis) for axis in axes], axis=2)
         # ∂ψ/∂θ, column by column of the embedding space.
         slope = np.stack([tangent.gradient_dot(Y, axis) for axis in axes], axis=1) * g[:, None, None]
-        return Y, g, u, P, slope
+        return manifold.functions(Y), g, u, P, slope
 
     X, *others = (np.concatenate(parts) for parts in zip(*rows.map(block_features), strict=True))
     # The kernel sees differences only; far from the origin they would lose their digits.

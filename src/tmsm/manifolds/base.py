@@ -149,6 +149,31 @@ class Manifold(ValueObject, ABC):
         return low - distance, high + distance
 
     @property
+    def n_functions(self) -> int:
+        """How many `functions` there are."""
+        return self.embedding_dim
+
+    def functions(self, X: FloatArray) -> FloatArray:
+        """Smooth functions that tell points apart and keep lengths, shape (n, E).
+
+        They are the embedding coordinates, but for manifolds on which several of those are one point, such as a
+        quaternion and its opposite.
+        """
+        return X
+
+    def function_gradient(self, X: FloatArray, a: FloatArray) -> FloatArray:
+        """The tangent gradient of a·functions for one vector a (E,), shape (n, D)."""
+        return self.tangent_gradient(X, np.broadcast_to(a, X.shape))
+
+    def function_laplacians(self, X: FloatArray) -> FloatArray:
+        """Their Laplace–Beltrami operators, shape (n, E)."""
+        return self.coordinate_laplacian(X)
+
+    def function_velocity(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Their derivatives along tangent rows V (n, D), shape (n, E)."""
+        return self.velocity(X, V)
+
+    @property
     def factors(self) -> tuple[Manifold, ...]:
         """The manifolds of which this is the product; itself alone where it is none."""
         return (self,)

@@ -145,6 +145,24 @@ class Product(Manifold):
     def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
         return self._blocks(lambda factor, own: factor.coordinate_laplacian(X[:, own]))
 
+    @property
+    def n_functions(self) -> int:
+        return sum(factor.n_functions for factor in self.parts)
+
+    def functions(self, X: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.functions(X[:, own]))
+
+    def function_gradient(self, X: FloatArray, a: FloatArray) -> FloatArray:
+        ends = np.cumsum([factor.n_functions for factor in self.parts])[:-1]
+        pieces = iter(np.split(a, ends))
+        return self._blocks(lambda factor, own: factor.function_gradient(X[:, own], next(pieces)))
+
+    def function_laplacians(self, X: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.function_laplacians(X[:, own]))
+
+    def function_velocity(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.function_velocity(X[:, own], V[:, own]))
+
     def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self._blocks(lambda factor, own: factor.exponential(X[:, own], V[:, own]))
 

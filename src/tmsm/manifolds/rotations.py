@@ -81,6 +81,26 @@ class Rotations(Manifold):
     def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
         return self._cover.coordinate_laplacian(X)
 
+    @property
+    def n_functions(self) -> int:
+        return 9
+
+    def functions(self, X: FloatArray) -> FloatArray:
+        # The entries of the matrix, which do not depend on the sign of q; ‖dR‖² = 8 ‖dq‖².
+        products: FloatArray = _products(X, X)
+        return products @ _scaled_forms().reshape(9, 16).T
+
+    def function_gradient(self, X: FloatArray, a: FloatArray) -> FloatArray:
+        # Of qᵀMq along the sphere: 2 (Mq − (qᵀMq) q).
+        slope: FloatArray = X @ (2.0 * np.tensordot(a, _scaled_forms(), axes=1))
+        return self.project_tangent(X, slope)
+
+    def function_laplacians(self, X: FloatArray) -> FloatArray:
+        return self.functions(X) * -8.0  # harmonics of degree two on S³
+
+    def function_velocity(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return 2.0 * _products(X, V) @ _scaled_forms().reshape(9, 16).T
+
     def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self._cover.exponential(X, V)
 
@@ -176,8 +196,7 @@ class Rotations(Manifold):
         """
         q = self.check_points(X)
         q = q / row_norms(q)[:, None]
-        outer = q[:, :, None] * q[:, None, :]
-        R: FloatArray = outer.reshape(-1, 16) @ matrix_forms().reshape(9, 16).T
+        R: FloatArray = _products(q, q) @ matrix_forms().reshape(9, 16).T
         return R.reshape(-1, 3, 3)
 
     def from_rotation(self, rotation: Rotation) -> FloatArray:
@@ -308,6 +327,17 @@ def matrix_forms() -> FloatArray:
             B[row, column, k, 3] = B[row, column, 3, k] = sign
     B.flags.writeable = False
     return B
+
+
+@lru_cache(maxsize=1)
+def _scaled_forms() -> FloatArray:
+    """Those of the matrix over √8, shape (9, 4, 4): so scaled, they keep lengths."""
+    return matrix_forms().reshape(9, 4, 4) / np.sqrt(8.0)
+
+
+def _products(p: FloatArray, q: FloatArray) -> FloatArray:
+    """All p_i q_j of matching rows, shape (n, 16)."""
+    return (p[:, :, None] * q[:, None, :]).reshape(len(p), 16)
 
 
 def is_scipy_rotation(value: Any) -> bool:

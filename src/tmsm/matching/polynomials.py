@@ -61,16 +61,16 @@ class PolynomialValues:
 
 @dataclass(frozen=True, eq=False)
 class LocalPolynomials:
-    """Monomials of u_j = axes_j · (x − center), restricted to a manifold.
+    """Monomials of u_j = axes_j · (x − center), restricted to a manifold; x are its `functions`, E of them.
 
     Attributes
     ----------
     manifold
         Where they live.
     center
-        Shape (D,).
+        Shape (E,).
     axes
-        Shape (dim, D): principal directions of the data, divided by their spread, so that the u_j are of order one;
+        Shape (dim, E): principal directions of the data, divided by their spread, so that the u_j are of order one;
         in a product of manifolds factor by factor, since each has its own units.
     """
 
@@ -81,9 +81,12 @@ class LocalPolynomials:
     @classmethod
     def of(cls, manifold: Manifold, X: FloatArray) -> LocalPolynomials:
         """The coordinates that suit rows like X, shape (n, D)."""
+        X = manifold.functions(X)
         center = X.mean(axis=0)
-        axes, first = np.zeros((manifold.dim, X.shape[1])), 0
-        for factor, own in zip(manifold.factors, manifold.columns, strict=True):
+        axes, first, start = np.zeros((manifold.dim, X.shape[1])), 0, 0
+        for factor in manifold.factors:
+            own = slice(start, start + factor.n_functions)
+            start = own.stop
             away = X[:, own] - center[own]
             values, vectors = np.linalg.eigh(away.T @ away / len(X))
             k = factor.dim
@@ -95,9 +98,9 @@ class LocalPolynomials:
     def evaluate(self, X: FloatArray, degree: int) -> PolynomialValues:
         """All monomials up to a degree at the rows of X (n, D)."""
         n, K = len(X), len(self.axes)
-        u = ((X - self.center) @ self.axes.T).T
-        bends = (self.manifold.coordinate_laplacian(X) @ self.axes.T).T
-        slopes = tuple(self.manifold.tangent_gradient(X, np.broadcast_to(axis, X.shape)) for axis in self.axes)
+        u = ((self.manifold.functions(X) - self.center) @ self.axes.T).T
+        bends = (self.manifold.function_laplacians(X) @ self.axes.T).T
+        slopes = tuple(self.manifold.function_gradient(X, axis) for axis in self.axes)
         keys = [key for size in range(degree + 1) for key in combinations_with_replacement(range(K), size)]
         place = {key: k for k, key in enumerate(keys)}
         values, partials = np.ones((len(keys), n)), np.zeros((K, len(keys), n))

@@ -51,7 +51,7 @@ class RowTable:
     def of(equations: Stacked, rows: Rows, theta: FloatArray) -> RowTable | None:
         """The table of rows that all lie inside the region; None if it is too large.  θ is a likely value."""
         sample = rows.sample()
-        p, D = equations.model.size, sample.X.shape[1]
+        p, D = equations.model.size, equations.polynomials.center.size
         parts = tuple(replace(part, degrees=_all_degrees(part)) for part in equations.parts)
         n_columns = sum(p if part.kind == "statistics" else len(_monomials(D, part.degrees)) for part in parts)
         if len(sample) != len(rows) or len(sample) * n_columns * (p + 1) > _MAX_NUMBERS:
