@@ -126,7 +126,9 @@ class Implicit(Constrained, Region):
     def constraint_frame(self, X: FloatArray) -> ConstraintFrame:
         manifold = self.manifold
         T = manifold.tangent_map(X)
-        cometric, drift = np.swapaxes(T, 1, 2) @ T, manifold.coordinate_laplacian(X)
+        # In an embedding T is the projector, TᵀT = T.
+        cometric = T if manifold.is_embedded else np.swapaxes(T, 1, 2) @ T
+        drift = manifold.coordinate_laplacian(X)
         first = [self._first(k, X) for k in range(self.n_constraints)]
         return ConstraintFrame(
             np.column_stack([values for values, _ in first]),
