@@ -60,7 +60,7 @@ class MeanAngleFamily(WaveFamily):
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         point = self._point(theta)
         d = point.mean.size
-        inverse = np.linalg.pinv(point.jacobian)
+        inverse: FloatArray = np.asarray(np.linalg.pinv(point.jacobian), dtype=np.float64)
         matrix = np.zeros((d, d, theta.size))
         j, k = interactions(d)
         matrix[j, k] = matrix[k, j] = inverse[2 * d :]

@@ -70,7 +70,7 @@ class TorusOrbit(Constraint):
 
     @cached_property
     def _inverse_basis(self) -> FloatArray:
-        return np.linalg.pinv(self.basis)
+        return np.asarray(np.linalg.pinv(self.basis), dtype=np.float64)
 
     def matrix(self, shape: FloatArray) -> FloatArray:
         """M, shape (d, d)."""
@@ -189,7 +189,8 @@ class TorusPoint(Point):
     @cached_property
     def phase(self) -> np.ndarray:
         """e^{ik·μ}, shape (m,)."""
-        return np.exp(1j * (self.orbit.modes @ self.mean))
+        phase: np.ndarray = np.exp(1j * (self.orbit.modes @ self.mean))
+        return phase
 
     @cached_property
     def own(self) -> FloatArray:
@@ -203,7 +204,7 @@ class TorusPoint(Point):
         return _interleaved((self.own * self.phase)[:, None])[:, 0]
 
     @cached_property
-    def jacobian(self) -> FloatArray:  # type: ignore[override]
+    def jacobian(self) -> FloatArray:
         turns = (1j * self.own * self.phase)[:, None] * self.orbit.modes
         return _interleaved(np.hstack([turns, self.phase[:, None] * self.orbit.basis]))
 
