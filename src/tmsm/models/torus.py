@@ -186,7 +186,6 @@ class _OneAngle(FactorTangent):
         used = np.flatnonzero(modes[:, j])
         self.modes, self.k = modes[used], np.repeat(modes[used, j], 2).astype(np.float64)
         self.columns = (2 * used[:, None] + np.arange(2)).ravel()
-        self.plain = bool((np.abs(self.k) == 1.0).all())
         self._rows: FloatArray | None = None
         self._waves = np.empty((0, 0))
 
@@ -194,13 +193,6 @@ class _OneAngle(FactorTangent):
         if self._rows is not X:
             self._rows, self._waves = X, waves(X, self.modes)
         return self._waves
-
-    def _full(self, part: FloatArray) -> FloatArray:
-        if part.shape[1] == self.p:
-            return part
-        out = np.zeros((len(part), self.p), order="F")
-        out[:, self.columns] = part
-        return out
 
     def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
         c, s = X[:, 2 * self.j], X[:, 2 * self.j + 1]
@@ -237,7 +229,6 @@ class _OneAngle(FactorTangent):
             if abs(k) != 1.0:
                 out[:, column] *= k * k
         return out
-
 
     def add_residuals(
         self,

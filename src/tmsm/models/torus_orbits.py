@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import islice, product
 from typing import final
 
 import numpy as np
@@ -131,8 +131,8 @@ class TorusOrbit(Constraint):
         values = np.einsum("gq,gqx->g", slope, shapes)
         thetas = (J @ shapes)[:, :, 0]
         order = np.argsort(values)
-        allowed = [g for g in order[: 40 * keep] if self.allows(thetas[g])]
-        return [thetas[g] for g in (*allowed[:keep], order[0])]
+        allowed = islice((g for g in order[: 40 * keep] if self.allows(thetas[g])), keep)
+        return [thetas[g] for g in (*allowed, order[0])]
 
 
 @final
