@@ -36,6 +36,8 @@ MANIFOLDS: list[Manifold] = [
     tmsm.Hyperbolic(2),
     tmsm.Hyperbolic(4),
     tmsm.Hyperbolic(2) * tmsm.Sphere(1),
+    tmsm.Rotations(),
+    tmsm.Rotations() * tmsm.Euclidean(1),
 ]
 
 
@@ -87,6 +89,7 @@ def star(m: int, seed: int, radius: float = 0.6, rough: float = 0.12) -> np.ndar
     return np.column_stack([np.cos(r), np.sin(r) * np.cos(turn), np.sin(r) * np.sin(turn)])
 
 
+_turns = tmsm.RotationCap(unit(1, -2, 0.5, 1), 2.0)
 _polygon = tmsm.SphericalPolygon([star(60, 1), star(15, 2, 0.3, 0.05), star(7, 3, 0.1, 0.02)])
 
 REGIONS: list[Case] = [
@@ -150,6 +153,13 @@ REGIONS: list[Case] = [
         & tmsm.GeodesicBall(tmsm.Hyperbolic(2), [-0.5, 0.4], 1.4),
         chordal=False,
     ),
+    Case("rotations within an angle", _turns),
+    Case("rotations beyond an angle", ~_turns),
+    Case("ball of rotations", tmsm.GeodesicBall(tmsm.Rotations(), unit(1, -2, 0.5, 1), 0.8)),
+    Case("axis within a cap", tmsm.AxisWithin(unit(1, 2, -1), _cap)),
+    Case("axis within a box", tmsm.AxisWithin(unit(0, 0, 1), tmsm.LonLatBox(-100, -20, 30, 70))),
+    Case("axis within an octant", tmsm.AxisWithin(unit(0, 1, 1), tmsm.SphericalPolygon([np.eye(3)]))),
+    Case("angle and axis", _turns & tmsm.AxisWithin(unit(1, 2, -1), tmsm.Cap(unit(1, -2, 1), 1.3))),
 ]
 
 EVERYWHERE: list[Case] = [
@@ -225,6 +235,15 @@ MODELS += [
     ),
 ]
 
+_turn = tmsm.Rotations().to_matrices([unit(1, -2, 0.5, 1)])[0]
+MODELS += [
+    (tmsm.MatrixFisher().on(tmsm.Rotations()), {"parameter": _turn @ np.diag([4.0, 2.0, -1.0])}),
+    (
+        tmsm.MatrixFisher().on(tmsm.Rotations()),
+        {"parameter": np.array([[3.0, 1.0, 0.0], [-0.5, 2.0, 1.0], [0.2, 0.4, 1.0]])},
+    ),
+]
+
 _line, _direction = {"mean": [0.4], "covariance": [[1.3]]}, {"mean_direction": unit(1, -2, 1), "concentration": 3.0}
 _sphere_and_line = tmsm.Sphere(2) * tmsm.Euclidean(1)
 _place_and_size = (tmsm.VonMisesFisher() * tmsm.MultivariateNormal()).on(_sphere_and_line)
@@ -259,6 +278,11 @@ MODELS += [
         (_interacting * tmsm.VonMisesFisher()).on(_sphere_and_line * tmsm.Sphere(1)),
         {**_interaction, "mean_direction": unit(1, -0.5), "concentration": 2.0},
     ),
+]
+MODELS += [
+    (model.centred(np.array([[1.0, -0.5], [2.0, 0.1]])), params)
+    for model, params in MODELS
+    if model == tmsm.models.HyperboloidDistribution().on(tmsm.Hyperbolic(2))
 ]
 
 

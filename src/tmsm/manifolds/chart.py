@@ -109,10 +109,9 @@ class Chart(Charted):
         """L with G = LLᵀ, shape (n, dim, dim); the frame is E = L⁻ᵀ."""
         G = self.metric_at(X)
         try:
-            triangle: FloatArray = np.linalg.cholesky(0.5 * (G + np.swapaxes(G, 1, 2)))
+            return np.asarray(np.linalg.cholesky(0.5 * (G + np.swapaxes(G, 1, 2))), dtype=np.float64)
         except np.linalg.LinAlgError:
             self._refuse(X, G)
-        return triangle
 
     def _refuse(self, X: FloatArray, G: FloatArray) -> NoReturn:
         raise InvalidInputError(self.complaint(X, "X", ~self._is_metric(G))) from None
@@ -139,7 +138,8 @@ class Chart(Charted):
 
     def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
         triangle = self._triangle(X)
-        return self._bend(X, np.linalg.inv(triangle @ np.swapaxes(triangle, 1, 2)))
+        inverse = np.linalg.inv(triangle)
+        return self._bend(X, np.einsum("nki,nkj->nij", inverse, inverse))  # G⁻¹ = L⁻ᵀL⁻¹
 
     def _bend(self, X: FloatArray, S: FloatArray) -> FloatArray:
         """−Γ(S) for symmetric tensors S (n, dim, dim), shape (n, dim).
@@ -198,5 +198,4 @@ def _applied(M: FloatArray, V: FloatArray) -> FloatArray:
 
 
 def _solved(M: FloatArray, V: FloatArray) -> FloatArray:
-    solution: FloatArray = np.linalg.solve(M, V[:, :, None])[:, :, 0]
-    return solution
+    return np.asarray(np.linalg.solve(M, V[:, :, None])[:, :, 0], dtype=np.float64)

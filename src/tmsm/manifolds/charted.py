@@ -95,7 +95,7 @@ class Charted(Manifold):
 @final
 @dataclass(frozen=True)
 class CoordinateChart(SurfaceChart):
-    """A window of the coordinates of a surface that is known by a metric.
+    """A window of the coordinates of a surface whose metric is G ≤ I: nothing is longer than in the coordinates.
 
     Attributes
     ----------
@@ -103,14 +103,11 @@ class CoordinateChart(SurfaceChart):
         Corners of the window, shape (2,).
     manifold
         The surface.
-    stretch
-        The length on the surface of one unit of coordinates, at most.
     """
 
     lower: FloatArray
     upper: FloatArray
     manifold: Charted
-    stretch: float
 
     has_coordinates = True
     names = ("x₁", "x₂")
@@ -130,11 +127,11 @@ class CoordinateChart(SurfaceChart):
         return self.lower, self.upper
 
     def radius(self, half: float) -> float:
-        return float(half * self.stretch * np.linalg.norm(self._size))
+        return float(half * np.linalg.norm(self._size))
 
     @property
     def unit(self) -> float:
-        return float(self.stretch * self._size.max())
+        return float(self._size.max())
 
     def slopes(self, face: IntArray, u: FloatArray, v: FloatArray) -> tuple[FloatArray, FloatArray]:
         X = self.points(face, u, v)

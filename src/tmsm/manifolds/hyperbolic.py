@@ -87,11 +87,14 @@ class Hyperbolic(Charted):
         return self.exponential(X, V)
 
     def logarithm(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        # Y moved by the boost that takes X to the origin has the direction, and the length sinh ρ.
-        moved = self._moved(X, Y)
+        moved = self.seen_from(X, Y)
         return safe_divide(moved, row_norms(moved)) * self.geodesic_distance(X, Y)[:, None]
 
-    def _moved(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+    def seen_from(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        """Rows Y after the Lorentz boost that takes the matching rows of X to the origin, shape (n, dim).
+
+        They have the direction of the logarithm, and the length sinh ρ.
+        """
         away = Y - X
         time = row_dots(away, X + Y) / (_time(X) + _time(Y))  # y₀ − x₀
         # (y − x) + x x·(y − x)/(x₀ + 1) − x (y₀ − x₀), with x·(y − x) = x₀ (y₀ − x₀) − q/2.
@@ -143,8 +146,7 @@ class Hyperbolic(Charted):
         if self.dim == 1:
             low, high = (float(np.arcsinh(corner[0])) for corner in window)
             return Curve(low, high, _from_length, high - low, lengths=_to_length, name="s")
-        # G ≤ I: a path is never longer than in the coordinates.
-        return CoordinateChart(np.array(window[0]), np.array(window[1]), self, 1.0)
+        return CoordinateChart(np.array(window[0]), np.array(window[1]), self)
 
     def width_hint(self, n_columns: int) -> str:
         if n_columns == self.dim + 1:
@@ -253,7 +255,7 @@ def _far_sinh(s: FloatArray) -> FloatArray:
 
 def _finite(rows: Any, name: str) -> FloatArray:
     array = as_float_array(rows, name)
-    bad: BoolArray = ~np.isfinite(array).all(axis=1)
+    bad: BoolArray = np.asarray(~np.isfinite(array).all(axis=1))
     if bad.any():
         first = int(np.argmax(bad))
         raise InvalidInputError(

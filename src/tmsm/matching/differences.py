@@ -48,7 +48,7 @@ class TangentDifferences:
     Attributes
     ----------
     manifold
-        Which the points lie on; it must have an exponential map.
+        Which the points lie on; it must have an exponential map, or a retraction in its place.
     steps
         h, shape (D,).
     error
@@ -122,7 +122,7 @@ class TangentDifferences:
 
     def _along(self, values: Values, X: FloatArray, V: FloatArray, times: range | tuple[float, ...]) -> FloatArray:
         """φ at some t, shape (k, n)."""
-        points = np.vstack([self.manifold.exponential(X, t * V) if t else X for t in times])
+        points = np.vstack([self.manifold.retract(X, t * V) if t else X for t in times])
         return values(points).reshape(len(times), len(X))
 
 

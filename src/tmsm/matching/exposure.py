@@ -229,7 +229,7 @@ class KnownExposure:
 
     def _require_geodesics(self, x: FloatArray) -> None:
         try:
-            self.manifold.exponential(x, np.zeros_like(x))
+            self.manifold.retract(x, np.zeros_like(x))
         except InvalidInputError:
             raise InvalidInputError(
                 "log_exposure returns values alone, and their gradient is taken from differences along geodesics, "
@@ -248,7 +248,7 @@ class KnownExposure:
         X = sample[:: -(-len(sample) // _TRIED_ROWS)]
         try:
             value, gradient = (np.asarray(part, dtype=np.float64) for part in _split(log_exposure(_read_only(X))))
-            manifold.exponential(X[:1], np.zeros_like(X[:1]))
+            manifold.retract(X[:1], np.zeros_like(X[:1]))
         except Exception:  # `gradient` says what is wrong with it
             return
         if value.shape != (len(X),) or gradient.shape != X.shape:
@@ -263,7 +263,7 @@ class KnownExposure:
             V = manifold.project_tangent(X, rng.standard_normal(X.shape) * extent)
             seen, said = [], []
             for step in (s * sign for s in steps for sign in (1.0, -1.0)):
-                Y = manifold.exponential(X, step * V)
+                Y = manifold.retract(X, step * V)
                 try:
                     there = np.asarray(_split(log_exposure(Y))[0], dtype=np.float64)
                 except Exception:  # not defined beyond the region

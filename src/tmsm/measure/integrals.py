@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, row_norms
+from tmsm.foundation.arrays import FloatArray, row_dots, row_norms
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
-from tmsm.manifolds import Window
+from tmsm.manifolds import Manifold, Window
 from tmsm.measure.cells import Prune
 from tmsm.measure.nodes import MAX_NODES, Grid, Nodes, build_nodes, has_nodes
 from tmsm.regions import ProductRegion, Region
@@ -127,6 +127,8 @@ def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) ->
     window = _window(density, region, X)
     if isinstance(region, ProductRegion):
         return _plan_product(density, region, window, X)
+    if not region.manifold.is_embedded:
+        density = _InCoordinates(density, region.manifold)
     chart = region.manifold.charts(window)
     # A rule of the region's own needs no chart; its unit of length is one, and it is not pruned.
     unit = 1.0 if chart is None else chart.unit
@@ -287,6 +289,38 @@ def _curvature(density: Density, region: Region, X: FloatArray, columns: slice =
         V = V / np.maximum(row_norms(V), 1e-300)[:, None]
         largest = max(largest, float(np.abs(density.log_hessian(X, V)).max()))
     return largest
+
+
+@dataclass(frozen=True)
+class _InCoordinates:
+    """A density on a manifold that is known by a metric, with slopes and bends by the coordinates that cells lie in."""
+
+    density: Density
+    manifold: Manifold
+
+    def log_kernel(self, X: FloatArray) -> FloatArray:
+        return self.density.log_kernel(X)
+
+    def log_gradient(self, X: FloatArray) -> FloatArray:
+        return self.manifold.plain_gradient(X, self.density.log_gradient(X))
+
+    def log_hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        U = self.manifold.tangent_of(X, V)
+        # D²u(v, v) = Hess u(v, v) − Du·acceleration
+        return self.density.log_hessian(X, U) - row_dots(self.log_gradient(X), self.manifold.acceleration(X, U))
+
+    def extent(self) -> tuple[FloatArray, FloatArray]:
+        return self.density.extent()
+
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        return self.density.draw(n, rng)
+
+    def log_normaliser(self) -> float:
+        return self.density.log_normaliser()
+
+    @property
+    def rounding(self) -> float:
+        return self.density.rounding
 
 
 def _pruned_to(density: Density, curvature: float) -> Prune:

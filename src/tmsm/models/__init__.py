@@ -1,6 +1,7 @@
 """Models: families of densities on a manifold."""
 
 from tmsm.models.base import LinearModel, Model, Tangent
+from tmsm.models.boosted import Boosted
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
 from tmsm.models.cosine_von_mises import CosineVonMises
 from tmsm.models.exponential_family import ExponentialFamily
@@ -24,6 +25,7 @@ from tmsm.models.watson import Watson
 __all__ = [
     "AffineSubspace",
     "Bingham",
+    "Boosted",
     "CentredInteraction",
     "Constraint",
     "CosineVonMises",

@@ -11,9 +11,10 @@ import numpy as np
 
 from tmsm.foundation.arrays import ArrayLike, FloatArray, row_dots, weighted_gram
 from tmsm.foundation.errors import EstimationError, InvalidInputError
-from tmsm.foundation.validation import check_concentration, check_vector
+from tmsm.foundation.validation import check_number, check_vector
 from tmsm.manifolds import Hyperbolic, Manifold
 from tmsm.models.base import LinearModel
+from tmsm.models.boosted import Boosted
 from tmsm.models.constraints import Constraint, HalfLine
 from tmsm.models.parameters import Field, Parameters
 
@@ -23,6 +24,8 @@ __all__ = ["HyperboloidDistribution"]
 # functions lose no digits.
 _HIGH = 20.0
 _NODES = 40
+# Concentrations that rows in double precision can show.
+_LOWEST, _HIGHEST = 1e-9, 1e13
 # The box of the extent leaves out e^−40 of the mass.
 _NEGLIGIBLE = 42.0
 
@@ -87,7 +90,8 @@ class HyperboloidDistribution(LinearModel):
 
     def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
         share = theta[0] + X @ theta[1:] / (_time(X) + 1.0)
-        return theta[1:] + X * share[:, None]
+        psi: FloatArray = theta[1:] + X * share[:, None]
+        return psi
 
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         # ⟨∇t_a, ∇t_b⟩ = t_a t_b + (−1 for a = b = 0, δ_ab else); |∇x₀|² = |x|² keeps its digits next to the origin.
@@ -107,7 +111,8 @@ class HyperboloidDistribution(LinearModel):
         total = np.full(len(X), isotropic * float(X.shape[1]))
         for _, c in directions:
             total += c
-        return self.statistics(X) * total[:, None]
+        hessian: FloatArray = self.statistics(X) * total[:, None]
+        return hessian
 
     def slice(self, name: str, value: Any) -> Constraint | None:
         if name != "mean":
@@ -118,11 +123,12 @@ class HyperboloidDistribution(LinearModel):
     def parameters(self, theta: FloatArray) -> Parameters:
         kappa = _concentration(theta)
         if kappa is None:
-            length = float(np.linalg.norm(theta[1:]))
+            square = float(theta[0] ** 2 - theta[1:] @ theta[1:])
             raise EstimationError(
-                f"The estimated log density θ₀x₀ + θ·x has θ₀ = {theta[0]:.4g} and |θ| = {length:.4g}: it falls in all "
-                "directions only where −θ₀ > |θ|, so that it has no mean and no concentration. Inside this region "
-                "the rows do not show that the density falls off. Use more rows or a larger region."
+                "The estimated log density θ₀x₀ + θ·x does not fall in every direction, so that it has no mean and no "
+                f"concentration: that needs −θ₀ > |θ|, and θ₀ is {'negative' if theta[0] < 0.0 else 'positive'} with "
+                f"θ₀² − |θ|² = {square:.4g}. Inside this region the rows do not show that the density falls off. "
+                "Use more rows or a larger region."
             )
         return Parameters(mean=theta[1:] / kappa, concentration=kappa)
 
@@ -137,7 +143,7 @@ class HyperboloidDistribution(LinearModel):
 
     def natural_parameters(self, *, mean: ArrayLike, concentration: float) -> FloatArray:  # type: ignore[override]
         m = check_vector(mean, "mean")
-        kappa = check_concentration(concentration)
+        kappa = _checked(concentration)
         return kappa * np.concatenate([-_time(m[None, :]), m])
 
     def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
@@ -163,6 +169,9 @@ class HyperboloidDistribution(LinearModel):
         covariance = (variance + across) * np.outer(center, center) + across * np.diag([-1.0, *dim * [1.0]])
         return (1.0 + excess) * center, covariance
 
+    def centred(self, X: FloatArray) -> LinearModel:
+        return Boosted(self, X.mean(axis=0))
+
     def maximise_likelihood(self, mean: FloatArray) -> FloatArray:
         time, length = float(mean[0]), float(np.linalg.norm(mean[1:]))
         # ⟨cosh ρ⟩ of the rows about their centre: the Lorentz length of the mean.
@@ -186,7 +195,7 @@ class HyperboloidDistribution(LinearModel):
         self, n: int, rng: np.random.Generator, *, mean: ArrayLike, concentration: float
     ) -> FloatArray:
         m = check_vector(mean, "mean")
-        rho = _draw_distances(n, check_concentration(concentration), m.size, rng)
+        rho = _draw_distances(n, _checked(concentration), m.size, rng)
         V = rng.standard_normal((n, m.size))
         V *= (rho / np.linalg.norm(V, axis=1))[:, None]
         return Hyperbolic(m.size).exponential(np.broadcast_to(m, V.shape), V)
@@ -202,6 +211,11 @@ def _time(X: FloatArray) -> FloatArray:
     """x₀ = √(1 + |x|²), shape (n,)."""
     time: FloatArray = np.sqrt(1.0 + row_dots(X, X))
     return time
+
+
+def _checked(concentration: Any) -> float:
+    hint = "Rows in double precision do not show a density that is narrower or wider."
+    return check_number(concentration, "concentration", at_least=_LOWEST, below=_HIGHEST, hint=hint)
 
 
 def _concentration(theta: FloatArray) -> float | None:
@@ -267,7 +281,7 @@ def _concentration_from_excess(excess: float, dim: int) -> float:
         kappa *= math.exp(min(max(step, -2.0), 2.0))
         if abs(step) < 1e-14:
             break
-    if not 1e-9 <= kappa < 1e10:
+    if not _LOWEST <= kappa < _HIGHEST:
         raise EstimationError(
             f"The concentration of the rows would be {kappa:.1e}: check for duplicates, and for rows far from others."
         )
