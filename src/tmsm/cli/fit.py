@@ -8,10 +8,12 @@ from typing import Annotated
 import typer
 
 from tmsm.cli.options import (
+    Also,
     Bad,
     Columns,
     Exposure,
     Groups,
+    Interaction,
     Known,
     Marks,
     ModelName,
@@ -22,6 +24,7 @@ from tmsm.cli.options import (
     Sky,
     Weight,
     Where,
+    Within,
 )
 
 __all__ = ["fit"]
@@ -37,6 +40,9 @@ def fit(
         typer.Option(help="score (matching), refined (one step to the likelihood), mle (exact), naive (no border)."),
     ] = "score",
     known: Known = None,
+    also: Also = None,
+    within: Within = None,
+    interaction: Interaction = False,
     columns: Columns = None,
     where: Where = None,
     points_where: PointsWhere = None,
@@ -57,7 +63,8 @@ def fit(
 ) -> None:
     """Fit a model to points that were only seen inside a border."""
     from tmsm.cli.borders import border_files, frame_of
-    from tmsm.cli.inputs import Observed, make_estimator, make_model, read_marks
+    from tmsm.cli.factors import factor_notes, read_factors
+    from tmsm.cli.inputs import Observed, check_factors, make_estimator, make_model, read_marks
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.results import show_result, write_pictures
     from tmsm.cli.streams import say
@@ -65,14 +72,19 @@ def fit(
     printed = {"--json": Path("-") if json else None}
     read = [points, *border_files(region), *([] if exposure is None else [exposure])]
     check_outputs(read, {**printed, "--save": save, "--plot": plot, "--report": report})
-    chosen, marks = make_model(model, known or []), read_marks(mark or [], frame_of(sky))
+    factors = read_factors(also or [], within or [])
+    check_factors(factors, interaction, {"--plot": plot, "--report": report, "--exposure": exposure})
+    chosen = make_model(model, known or [], factors=factors, interaction=interaction)
+    marks = read_marks(mark or [], frame_of(sky))
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
-        outside=outside, exposure=exposure,
+        outside=outside, exposure=exposure, factors=factors,
     )  # fmt: skip
-    estimator = make_estimator(method, chosen, observed.border, weight, observed.exposure)
+    estimator = make_estimator(
+        method, chosen.on(observed.border.manifold) if factors else chosen, observed.border, weight, observed.exposure
+    )
     estimator.fit(observed.points, groups=observed.labels)
     show_result(estimator, json=json, save=save, report=report)
-    for note in observed.notes():
+    for note in [*(factor_notes(estimator, factors) if factors else []), *observed.notes()]:
         say(note)
     write_pictures(estimator, title=f"{points.name} inside {region}", marks=marks, plot=plot, report=report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tmsm.cli.borders import check_agreement, frame_of, read_region
+from tmsm.cli.factors import Factor, product_model, product_region, rows_within
 from tmsm.data.exposure_map import ExposureMap
 from tmsm.data.named_tables import FramedPoints
 from tmsm.data.point_files import PointFile, read_points
@@ -31,6 +33,7 @@ __all__ = [
     "METHODS",
     "MODELS",
     "Observed",
+    "check_factors",
     "make_estimator",
     "make_model",
     "read_exposure",
@@ -49,6 +52,7 @@ MODELS: dict[str, type[Model]] = {
 }
 # What --known can say of a model.
 KNOWABLE = {"vmf": ("concentration",), "kent": ("concentration", "ovalness"), "watson": ("concentration",)}
+_PRODUCT = "product"
 METHODS = ("score", "refined", "mle", "naive")
 # Names of columns that hold hours.
 _HOURS = re.compile(r"hour|hrs?\b|[_\W]h\W?$", re.IGNORECASE)
@@ -56,8 +60,24 @@ _HOURS = re.compile(r"hour|hrs?\b|[_\W]h\W?$", re.IGNORECASE)
 _MANY_COPIES = 0.05
 
 
-def make_model(name: str, known: list[str], option: str = "--model") -> Model:
-    """A model with what is known of it, given as NAME=NUMBER."""
+def make_model(
+    name: str,
+    known: list[str],
+    option: str = "--model",
+    *,
+    factors: Sequence[Factor] = (),
+    interaction: bool = False,
+) -> Model:
+    """A model with what is known of it, given as NAME=NUMBER; with further columns that of the place and of these."""
+    if factors:
+        # product stands for the usual family of the place, product:kent for another one.
+        place = "vmf" if name == _PRODUCT else name.removeprefix(f"{_PRODUCT}:")
+        return product_model(make_model(place, known, option), factors, interaction)
+    if name.partition(":")[0] == _PRODUCT:
+        raise InvalidInputError(
+            f"{option} {name} is for points with further columns: name them with --also, such as --also "
+            "month:circle:12 or --also magnitude:line."
+        )
     check_option(name, MODELS, option)
     values = {}
     for pair in known:
@@ -94,6 +114,18 @@ def make_estimator(
     return ScoreMatching(model, region, weight, log_exposure=exposure, refine=refine)
 
 
+def check_factors(factors: Sequence[Factor], interaction: bool, others: Mapping[str, object]) -> None:
+    """Raise where options are given that are not for points with further columns, or for these alone."""
+    if interaction and not factors:
+        raise InvalidInputError("--interaction is one with further columns: name them with --also.")
+    for option, given in others.items():
+        if factors and given is not None:
+            why = {
+                "--exposure": "a map says how well places were seen, whatever the other columns are",
+            }.get(option, "pictures show places on a sphere alone")
+            raise InvalidInputError(f"{option} is not for points with further columns (--also): {why}.")
+
+
 @dataclass(frozen=True)
 class Observed:
     """What was observed, as options name it: the points inside a border, how well they were seen, and their groups."""
@@ -102,6 +134,7 @@ class Observed:
     border: Region
     exposure: ExposureMap | None
     inside: BoolArray
+    factors: tuple[Factor, ...] = ()
 
     @classmethod
     def read(
@@ -117,18 +150,34 @@ class Observed:
         sky: str | None,
         outside: str,
         exposure: Path | None,
+        factors: tuple[Factor, ...] = (),
     ) -> Observed:
         """From files; every problem is told before anything is fitted."""
         check_option(outside, ["raise", "drop"], "--outside")
         frame = frame_of(sky)
-        table = read_table(points, columns, groups, where=points_where, bad=bad, frame=frame)
+        names = [factor.column for factor in factors]
+        table = read_table(points, columns, groups, where=points_where, bad=bad, frame=frame, also=names)
         border, seen = read_region(region, where, frame), read_exposure(exposure, frame)
-        return cls(table, border, seen, rows_inside(table, border, outside))
+        inside = rows_inside(table, border, outside)
+        if factors:
+            inside = inside & rows_within(table, factors, outside)
+            if not inside.any():
+                raise InvalidInputError(
+                    f"None of the {len(table):,} points of {table.path.name} lies inside the border and within the "
+                    "bounds of the other columns."
+                )
+        return cls(table, product_region(border, factors), seen, inside, factors)
 
     @property
     def points(self) -> FramedPoints:
         """The points inside, with their frame: what estimators take."""
-        return self.table.points(self.inside)
+        place = self.table.points(self.inside)
+        if not self.factors:
+            return place
+        more = [
+            factor.points(values[self.inside]) for factor, values in zip(self.factors, self.table.also, strict=True)
+        ]
+        return FramedPoints(np.hstack([place.X, *more]), place.frame)
 
     @property
     def labels(self) -> Any:
@@ -138,7 +187,8 @@ class Observed:
     def notes(self) -> list[str]:
         """What a reader of the results has to know about how the points were read and chosen."""
         notes, n = [], int(self.inside.sum())
-        copies = n - np.unique(self.table.longitude[self.inside] + 1j * self.table.latitude[self.inside]).size
+        columns = [self.table.longitude, self.table.latitude, *self.table.also]
+        copies = n - len(np.unique(np.column_stack(columns)[self.inside], axis=0))
         if self.table.groups is None and copies > _MANY_COPIES * n:
             notes.append(
                 f"{copies:,} of {n:,} points are exact copies of others: if they are no observations of their own, "
@@ -147,7 +197,8 @@ class Observed:
         notes += reading_notes(self.table)
         if n < len(self.table):
             notes.append(
-                f"{len(self.table) - n:,} of {len(self.table):,} points lie outside the border and were left out."
+                f"{len(self.table) - n:,} of {len(self.table):,} points lie outside the border"
+                f"{' or the bounds of other columns' * bool(self.factors)} and were left out."
             )
         return notes
 
@@ -224,11 +275,12 @@ def read_table(
     where: str | None = None,
     bad: str = "raise",
     frame: Frame = EARTH,
+    also: Sequence[str] = (),
 ) -> PointFile:
     """A file of points, with the columns, rows and frame that options name."""
     check_option(bad, ["raise", "skip"], "--bad")
     try:
-        return read_points(points, _split_columns(columns), groups, where=where, bad=bad, frame=frame.name)
+        return read_points(points, _split_columns(columns), groups, where=where, bad=bad, frame=frame.name, also=also)
     except UnknownColumnsError as error:
         other = FRAMES[error.frame] if error.frame else None
         also = "" if other is None else f", or use --sky {other.name}" if other.is_sky else ", or leave --sky out"

@@ -11,10 +11,12 @@ import typer
 from tmsm.foundation.validation import parse_number
 
 __all__ = [
+    "Also",
     "Bad",
     "Columns",
     "Exposure",
     "Groups",
+    "Interaction",
     "Known",
     "Marks",
     "ModelName",
@@ -25,6 +27,7 @@ __all__ = [
     "Sky",
     "Weight",
     "Where",
+    "Within",
     "real",
     "whole",
 ]
@@ -84,7 +87,9 @@ Sky = Annotated[
         "The border is in the same degrees.",
     ),
 ]
-ModelName = Annotated[str, typer.Option("--model", help="vmf, kent, fisher-bingham, bingham or watson.")]
+ModelName = Annotated[
+    str, typer.Option("--model", help="vmf, kent, fisher-bingham, bingham or watson; product with --also.")
+]
 Known = Annotated[
     list[str] | None, typer.Option("--known", metavar="NAME=NUMBER", help="What is known, such as concentration=6.")
 ]
@@ -93,6 +98,23 @@ Weight = Annotated[
 ]
 Columns = Annotated[
     str | None, typer.Option(metavar="LON,LAT", help="Names of the columns, where they cannot be guessed.")
+]
+Also = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--also",
+        metavar="COLUMN:KIND",
+        help="A column that is part of every point: COLUMN:circle:PERIOD (month:circle:12) or COLUMN:line.",
+    ),
+]
+Within = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--within", metavar="BOUNDS", help="Between which values a column of --also was seen, such as 'mag > 4.5'."
+    ),
+]
+Interaction = Annotated[
+    bool, typer.Option("--interaction", help="Let the place depend on the columns of --also, and they on it.")
 ]
 Outside = Annotated[str, typer.Option(help="Points outside the border: raise or drop.")]
 Exposure = Annotated[

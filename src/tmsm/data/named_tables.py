@@ -24,7 +24,7 @@ __all__ = ["FramedPoints", "framed_points", "table_to_xyz"]
 @final
 @dataclass(frozen=True, eq=False)
 class FramedPoints:
-    """Unit vectors, shape (n, 3), and the frame that they are in."""
+    """Unit vectors, shape (n, 3), and the frame that they are in; columns of other factors may follow."""
 
     X: FloatArray
     frame: Frame

@@ -39,6 +39,7 @@ def read_points(
     where: Filter | str | None = None,
     bad: str = "raise",
     frame: str = "earth",
+    also: Sequence[str] = (),
 ) -> PointFile:
     """Read a file of points.
 
@@ -59,10 +60,12 @@ def read_points(
     frame
         "earth": longitude and latitude.  "icrs": right ascension and declination.  "galactic": galactic longitude and
         latitude.  Columns of the other frame of the sky are converted where a file has no others.
+    also
+        Names of further columns of numbers; rows that lack one are left out like those without coordinates.
     """
     check_option(bad, ["raise", "skip"], "bad")
     check_option(frame, [name for name in FRAMES if name != PLAIN.name], "frame")
-    request = Request(columns, groups, Filter.of(where), bad, FRAMES[frame])
+    request = Request(columns, groups, Filter.of(where), bad, FRAMES[frame], tuple(also))
     path = check_file(path, "the points")
     ending = (path.suffixes or [""])[-2 if path.suffix == ".gz" and len(path.suffixes) > 1 else -1].lower()
     if ending in _TEXT:
@@ -134,10 +137,17 @@ def _points_of_geojson(path: Path, loaded: Any, request: Request) -> PointFile:
                     f"it has {named_list(list(properties))}."
                 )
             label = str(properties[groups])
+        for name in request.also:
+            if name not in properties and not any(name in (other.get("properties") or {}) for other in features):
+                raise InvalidInputError(
+                    f"{path.name} has no property {name!r} for the numbers of {name!r}; "
+                    f"it has {named_list(list(properties))}."
+                )
+        also = [properties.get(name) for name in request.also]
         places = [geometry["coordinates"]] if kind == "Point" else geometry["coordinates"]
         for place in places:
             if request.bad == "raise" or _is_pair(place):
-                found.add(number, _number(place[0]), _number(place[1]), label)
+                found.add(number, _number(place[0]), _number(place[1]), label, also)
             else:
                 found.complain(f"feature {number}: the coordinates {place!r} are no two numbers")
     return found.file(path, ("longitude", "latitude"))
@@ -189,7 +199,7 @@ def _from_parquet(path: Path, request: Request) -> PointFile:
     labels = None
     if places.groups is not None:
         labels = np.array([str(label) for label in table.column(places.groups).to_pylist()], dtype=str)
-    if not places.wkt:
+    if not places.wkt and not places.also:
         quick = _numbers(table.column(places.longitude)), _numbers(table.column(places.latitude))
         if quick[0] is not None and quick[1] is not None:
             lon, lat = quick[0], quick[1]
@@ -205,7 +215,8 @@ def _from_parquet(path: Path, request: Request) -> PointFile:
             raise InvalidInputError(f"{path.name}: the column {name!r} is not made of numbers.")
     found = Gathered(replace(request, where=None), path.name, places.frame, "row")
     cells = [table.column(place).to_pylist() for place in (places.longitude, places.latitude)]
-    found.add_cells(np.flatnonzero(kept).tolist(), places, cells, labels)
+    also = [table.column(place).to_pylist() for place in places.also]
+    found.add_cells(np.flatnonzero(kept).tolist(), places, cells, labels, also)
     return found.file(path, used)
 
 
@@ -226,7 +237,7 @@ def _from_astronomy(path: Path, kind: str, request: Request) -> PointFile:
     found = Gathered(request, path.name, places.frame, "row")
     cells = [_plain_cells(table, place, degrees=True) for place in (places.longitude, places.latitude)]
     wanted = (row for row in range(len(table)) if found.matches({name: cell[row] for name, cell in asked.items()}))
-    found.add_cells(wanted, places, cells, labels)
+    found.add_cells(wanted, places, cells, labels, [_plain_cells(table, place) for place in places.also])
     return found.file(path, used)
 
 
@@ -276,8 +287,16 @@ def _from_geometry(path: Path, request: Request) -> PointFile:
         raise InvalidInputError(f"{path.name} holds {', '.join(sorted(kinds))}; points are wanted.")
     lon, lat = geometry.x.to_numpy(), geometry.y.to_numpy()
     labels = None if groups is None else frame[groups].astype(str).to_numpy()
+    also = []
+    for name in request.also:
+        if name not in frame.columns:
+            raise InvalidInputError(
+                f"{path.name} has no column {name!r} for the numbers of {name!r}; it has {list(frame.columns)}."
+            )
+        also.append(frame[name].tolist())
     found = Gathered(replace(request, where=None), path.name, request.frame, "row")
     found.n_without = int((~good).sum())
     for row in np.flatnonzero(good).tolist():
-        found.add(row, float(lon[row]), float(lat[row]), None if labels is None else labels[row])
+        label = None if labels is None else labels[row]
+        found.add(row, float(lon[row]), float(lat[row]), label, [column[row] for column in also])
     return found.file(path, ("longitude", "latitude"))

@@ -52,6 +52,8 @@ class PointFile:
         What the coordinates are.
     read_as
         The frame that the columns of the file are in: another one where they were converted.
+    also
+        Numbers of further columns that were asked for, shape (n,) each, in their order.
     """
 
     path: Path
@@ -64,6 +66,7 @@ class PointFile:
     first_bad: str | None = None
     frame: Frame = EARTH
     read_as: Frame = EARTH
+    also: tuple[FloatArray, ...] = ()
 
     def __len__(self) -> int:
         return self.longitude.size
@@ -91,20 +94,21 @@ class BadCellError(ValueError):
 
 @dataclass(frozen=True)
 class Places:
-    """Where in a row the coordinates are, or a point as WKT, the group, and what a filter asks for."""
+    """Where in a row the coordinates are, or a point as WKT, the group, what a filter asks for, and further columns."""
 
     longitude: int
     latitude: int
     frame: Frame
     groups: int | None
     asked: Mapping[str, int]
+    also: tuple[int, ...]
     wkt: bool = False
 
     @property
     def all(self) -> list[int]:
         """Every place, each once."""
         both = [self.longitude, self.latitude, *([] if self.groups is None else [self.groups]), *self.asked.values()]
-        return list(dict.fromkeys(both))
+        return list(dict.fromkeys([*both, *self.also]))
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ class Request:
     where: Filter | None
     bad: str
     frame: Frame
+    also: tuple[str, ...] = ()
 
     def places(self, header: Sequence[str], whose: str) -> Places:
         """Where it stands, among the columns."""
@@ -125,6 +130,7 @@ class Request:
             )
         asked = {}
         groups = None if self.groups is None else column_at(header, self.groups, "groups", whose)
+        also = tuple(column_at(header, name, f"numbers of {name!r}", whose) for name in self.also)
         if self.where is not None:
             # Names as they are looked for; the first of several that are the same.
             stripped = [column.strip() for column in header]
@@ -132,15 +138,15 @@ class Request:
         if self.columns is not None:
             names = zip(self.columns, self.frame.coordinates, strict=True)
             lon, lat = (column_at(header, wanted, what, whose) for wanted, what in names)
-            return Places(lon, lat, self.frame, groups, asked)
+            return Places(lon, lat, self.frame, groups, asked, also)
         try:
             pair = find_pair(header, whose, self.frame)
         except UnknownColumnsError:
             wkt = find_wkt(header)
             if wkt is None:
                 raise
-            return Places(wkt, wkt, self.frame, groups, asked, wkt=True)
-        return Places(pair.longitude, pair.latitude, pair.frame, groups, asked)
+            return Places(wkt, wkt, self.frame, groups, asked, also, wkt=True)
+        return Places(pair.longitude, pair.latitude, pair.frame, groups, asked, also)
 
 
 @dataclass
@@ -154,6 +160,7 @@ class Gathered:
     lon: array[float] = field(default_factory=lambda: array("d"))
     lat: array[float] = field(default_factory=lambda: array("d"))
     labels: list[str] = field(default_factory=list)
+    also: array[float] = field(default_factory=lambda: array("d"))
     n_without: int = 0
     n_bad: int = 0
     first_bad: str | None = None
@@ -180,9 +187,9 @@ class Gathered:
         self.n_bad += 1
         self.first_bad = self.first_bad or problem
 
-    def add(self, number: int, a: Any, b: Any, label: str | None = None) -> None:
-        """Take a longitude and a latitude in degrees, texts or numbers, of the row of this number."""
-        if is_missing(a) or is_missing(b):
+    def add(self, number: int, a: Any, b: Any, label: str | None = None, also: Sequence[Any] = ()) -> None:
+        """Take a longitude and a latitude in degrees, texts or numbers, of the row of this number, and more numbers."""
+        if is_missing(a) or is_missing(b) or any(map(is_missing, also)):
             self.n_without += 1
             return
         try:
@@ -191,24 +198,34 @@ class Gathered:
                 for value, limit, what in ((x, 360.0, 0), (y, 90.0, 1)):
                     if not abs(value) <= limit:
                         raise BadCellError(f"the {self.frame.coordinates[what]} {value:g} is beyond ±{limit:g} degrees")
+            more = [self._number(cell, name) for cell, name in zip(also, self.request.also, strict=True)]
         except BadCellError as error:
             self.complain(f"{self.unit} {number}: {error}")
             return
         self.lon.append(x)
         self.lat.append(y)
+        self.also.extend(more)
         if label is not None:
             self.labels.append(label)
 
-    def add_cells(self, rows: Iterable[int], places: Places, cells: Sequence[Sequence[Any]], labels: Any) -> None:
-        """Take some rows of two columns, or of one with WKT in it, and their labels."""
+    def add_cells(
+        self,
+        rows: Iterable[int],
+        places: Places,
+        cells: Sequence[Sequence[Any]],
+        labels: Any,
+        also: Sequence[Sequence[Any]] = (),
+    ) -> None:
+        """Take some rows of two columns, or of one with WKT in it, their labels and further columns."""
         for row in rows:
             label = None if labels is None else str(labels[row])
+            more = [column[row] for column in also]
             if places.wkt:
-                self.add_text(row, cells[0][row], label)
+                self.add_text(row, cells[0][row], label, more)
             else:
-                self.add(row, cells[0][row], cells[1][row], label)
+                self.add(row, cells[0][row], cells[1][row], label, more)
 
-    def add_text(self, number: int, text: Any, label: str | None = None) -> None:
+    def add_text(self, number: int, text: Any, label: str | None = None, also: Sequence[Any] = ()) -> None:
         """Take a point as WKT."""
         if is_missing(text):
             self.n_without += 1
@@ -220,7 +237,18 @@ class Gathered:
         elif found["empty"]:
             self.n_without += 1
         else:
-            self.add(number, found["x"], found["y"], label)
+            self.add(number, found["x"], found["y"], label, also)
+
+    def _number(self, value: Any, name: str) -> float:
+        try:
+            if isinstance(value, bool | np.bool_):
+                raise ValueError
+            number = parse_number(value.strip()) if isinstance(value, str) else float(value)
+        except (TypeError, ValueError):
+            raise BadCellError(f"{value!r} in the column {name!r} is no number") from None
+        if not np.isfinite(number):
+            raise BadCellError(f"{value!r} in the column {name!r} is not finite")
+        return number
 
     def _angle(self, value: Any, axis: int) -> float:
         name = self.frame.coordinates[axis]
@@ -245,4 +273,5 @@ class Gathered:
         return PointFile(
             path, np.array(self.lon), np.array(self.lat), labels, self.n_without, columns,
             self.n_bad, self.first_bad, self.frame, self.frame,
+            tuple(np.array(self.also).reshape(-1, max(len(self.request.also), 1)).T) if self.request.also else (),
         )  # fmt: skip

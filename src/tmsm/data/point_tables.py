@@ -63,7 +63,7 @@ def read_text(path: Path, delimiter: str | None, request: Request) -> PointFile:
                 header = next(csv.reader([start.names], delimiter=start.delimiter, quoting=quoting), [])
                 rows = _separated(start, file, quoting, size)
             places = request.places(header, path.name)
-            if size > _LARGE and start.delimiter is not None and not places.wkt:
+            if size > _LARGE and start.delimiter is not None and not places.wkt and not places.also:
                 quick = _read_large(path, start, header, places, request)
                 if quick is not None:
                     return quick
@@ -130,13 +130,16 @@ def _gathered(
         if filtered and not found.matches({name: row[place].strip() for name, place in asked}):
             continue
         label = None if k is None else row[k].strip()
+        also = [row[place].strip() for place in places.also]
+        if delimiter != ",":
+            also = [cell.replace(",", ".") for cell in also]
         if places.wkt:
-            found.add_text(number, row[i].strip(), label)
+            found.add_text(number, row[i].strip(), label, also)
             continue
         a, b = row[i].strip(), row[j].strip()
         if delimiter != ",":  # decimal commas
             a, b = a.replace(",", "."), b.replace(",", ".")
-        found.add(number, a, b, label)
+        found.add(number, a, b, label, also)
     return found.file(path, (header[i].strip(), header[j].strip()))
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from tmsm.data.groups import Groups, GroupSums
-from tmsm.data.named_tables import framed_points
+from tmsm.data.named_tables import FramedPoints, framed_points
 from tmsm.data.sources import ArraySource, RawBlock, Source
 from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
@@ -122,7 +122,7 @@ class Rows:
                     f"{region.manifold.embedding_dim} coordinates."
                 )
             return cls(X, region, outside)
-        framed = framed_points(X) if region.manifold.has_longitudes else None
+        framed = framed_points(X) if region.manifold.has_longitudes or isinstance(X, FramedPoints) else None
         table = region.manifold.as_rows(X if framed is None else framed.X)
         source = ArraySource(table, check_sample_weight(sample_weight, len(table)), groups)
         return cls(source, region, outside, PLAIN if framed is None else framed.frame)

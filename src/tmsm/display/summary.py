@@ -47,7 +47,7 @@ def estimate_rows(fit: Fit) -> list[TableRow]:
         interval = None if intervals is None else intervals[field.name]
         if field.kind == "direction":
             rows.extend(_direction_rows(name, params[field.name], error, interval))
-            if field.space(params[field.name]).has_longitudes and field.is_centre:
+            if field.space(params[field.name]).has_longitudes and (field.is_centre or field.is_factor_centre):
                 place = params[field.name] if fit.centre_point is None else fit.centre_point
                 rows.append(_place_row(place, error, interval, fit.frame))
         else:

@@ -162,6 +162,36 @@ class Filter:
         """A filter as it is, the one that a text is, or None."""
         return where if where is None or isinstance(where, Filter) else Filter.parse(where)
 
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The lower and the upper end of every column, infinite where there is none.
+
+        An error unless the filter is made of comparisons of a column with a number, with <, <=, > and >=, joined by
+        ``and``.
+        """
+        parts = self.condition.parts if isinstance(self.condition, _All) else (self.condition,)
+        ends: dict[str, list[float | None]] = {}
+        for part in parts:
+            sign = part.sign if isinstance(part, _Comparison) else ""
+            pair = (part.left, part.right) if sign in _ORDER else (None, None)
+            if isinstance(pair[1], _Column):
+                pair, sign = pair[::-1], sign.translate(str.maketrans("<>", "><"))
+            if not (isinstance(pair[0], _Column) and isinstance(pair[1], float)):
+                raise InvalidInputError(
+                    f"{short_repr(self.text)} must be bounds of columns alone, joined by 'and', such as "
+                    "mag > 4.5 and mag < 8."
+                )
+            side = int(sign.startswith("<"))
+            both = ends.setdefault(pair[0].name, [None, None])
+            if both[side] is not None:
+                raise InvalidInputError(
+                    f"{short_repr(self.text)} has two {('lower', 'upper')[side]} ends of {pair[0].name!r}: give one."
+                )
+            both[side] = pair[1]
+        return {
+            name: (-np.inf if low is None else low, np.inf if high is None else high)
+            for name, (low, high) in ends.items()
+        }
+
     def matches(self, row: Mapping[str, Any]) -> bool:
         """Whether a row fulfils the condition.
 

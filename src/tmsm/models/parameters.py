@@ -16,7 +16,8 @@ class Field:
     """One named parameter of a model and what kind of quantity it is.
 
     An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle, and an axis if its
-    sign has no meaning.  The centre is the parameter that says where the density is highest.
+    sign has no meaning.  The centre is the parameter that says where the density is highest; that of one factor of
+    a product says so for this factor.
     Angles are in radians, and entries that are a full turn apart are the same.
     Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.
     A matrix is symmetric unless the field says that it is not; a hollow one has zeros on its diagonal.
@@ -31,6 +32,7 @@ class Field:
     is_angle: bool = False
     is_symmetric: bool = True
     is_hollow: bool = False
+    is_factor_centre: bool = False
 
     def repeats(self, index: tuple[int, ...]) -> bool:
         """Whether the entry at an index tells nothing new: half of those of a symmetric matrix, and fixed zeros."""

@@ -52,7 +52,7 @@ class ProductModel(SideBySide):
     """
 
     models: tuple[LinearModel, ...]
-    _TRANSIENT: ClassVar[frozenset[str]] = SideBySide._TRANSIENT | {"_names"}
+    _TRANSIENT: ClassVar[frozenset[str]] = SideBySide._TRANSIENT | {"names"}
 
     def __post_init__(self) -> None:
         flat = [
@@ -86,7 +86,7 @@ class ProductModel(SideBySide):
         return InteractingModel(self.models, first, second)  # type: ignore[arg-type]
 
     @cached_property
-    def _names(self) -> tuple[tuple[str, ...], ...]:
+    def names(self) -> tuple[tuple[str, ...], ...]:
         """Names of the parameters of each factor."""
         counts = Counter(field.name for model in self.models for field in model.fields)
         seen: Counter[str] = Counter()
@@ -103,8 +103,8 @@ class ProductModel(SideBySide):
     def fields(self) -> tuple[Field, ...]:  # type: ignore[override]
         """Names and kinds of the parameters."""
         return tuple(
-            replace(field, name=name, is_centre=False)
-            for model, names in zip(self.models, self._names, strict=True)
+            replace(field, name=name, is_centre=False, is_factor_centre=field.is_centre)
+            for model, names in zip(self.models, self.names, strict=True)
             for field, name in zip(model.fields, names, strict=True)
         )
 
@@ -114,7 +114,7 @@ class ProductModel(SideBySide):
 
     def _own_name(self, name: str) -> tuple[int, str]:
         """The factor that a parameter belongs to, and the factor's own name for it."""
-        for k, names in enumerate(self._names):
+        for k, names in enumerate(self.names):
             if name in names:
                 return k, self.models[k].fields[names.index(name)].name
         raise InvalidInputError(f"This model has no parameter {name!r}; it has {[f.name for f in self.fields]}.")
@@ -125,7 +125,7 @@ class ProductModel(SideBySide):
         for name, value in params.items():
             k, own = self._own_name(name)
             found[k][own] = value
-        for names, own_params, model in zip(self._names, found, self.models, strict=True):
+        for names, own_params, model in zip(self.names, found, self.models, strict=True):
             if model.fields[0].name not in own_params:
                 raise InvalidInputError(
                     f"{names[0]} must be given by name: the model has {[field.name for field in self.fields]}."
@@ -193,21 +193,23 @@ class ProductModel(SideBySide):
         found: dict[str, Any] = {}
         for k, (model, block) in enumerate(zip(self.models, self.blocks, strict=True)):
             with self.naming(k):
-                found.update(zip(self._names[k], model.parameters(theta[block]).values(), strict=True))
+                found.update(zip(self.names[k], model.parameters(theta[block]).values(), strict=True))
         return Parameters(**found)
 
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         found: dict[str, FloatArray] = {}
         for k, (model, block) in enumerate(zip(self.models, self.blocks, strict=True)):
             own = model.parameter_jacobian(theta[block])
-            for name, field in zip(self._names[k], model.fields, strict=True):
+            for name, field in zip(self.names[k], model.fields, strict=True):
                 found[name] = np.zeros((len(own[field.name]), theta.size))
                 found[name][:, block] = own[field.name]
         return found
 
     def readings(self, params: Parameters) -> tuple[Reading, ...]:
         found = []
-        for model, names, own in zip(self.models, self._names, self._own_params(params), strict=True):
+        for model, names, own in zip(self.models, self.names, self._own_params(params), strict=True):
+            if model.is_bound and not model.manifold.has_longitudes:
+                continue  # lengths on another manifold beside them would be in other units
             new = {field.name: name for field, name in zip(model.fields, names, strict=True)}
             for reading in model.readings(Parameters(**own)):
                 slopes = {new[name]: slope for name, slope in reading.slopes.items()}

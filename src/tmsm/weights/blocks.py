@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-import numpy as np
-
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import check_number
 from tmsm.regions import BorderView, ProductRegion
@@ -28,8 +26,8 @@ class Blocks(Weight):
     weights
         One for each part of the region.
     sizes
-        A positive factor of each block; None: one for closed parts, and for others, which have units of their own, the
-        squared spread of the rows in them over that in the closed parts, taken once, at the first fit.  It matters to
+        A positive factor of each block.  None: one on a torus and other products of one closed manifold; else the
+        squared spread of the rows in each part over that in the first, taken once, at the first fit.  It matters to
         families with an interaction of several parts, whose estimate would else depend on the units.
     """
 
@@ -74,13 +72,13 @@ class Blocks(Weight):
 
 def _sizes(view: BorderView) -> tuple[float, ...]:
     """What makes derivatives along different parts comparable: squared spreads of the rows for each dimension."""
-    closed = [part.region.manifold.is_closed for part in view.parts]
-    if all(closed):
-        return (1.0,) * len(closed)
+    manifolds = [part.region.manifold for part in view.parts]
+    if manifolds[0].is_closed and all(manifold == manifolds[0] for manifold in manifolds):
+        return (1.0,) * len(manifolds)
     spreads = [float(part.X.var(axis=0).sum()) / part.region.manifold.dim for part in view.parts]
-    spreads = [spread if spread > 0.0 else 1.0 for spread in spreads]
-    unit = float(np.mean([spread for spread, is_closed in zip(spreads, closed, strict=True) if is_closed] or [1.0]))
-    return tuple(1.0 if one else spread / unit for one, spread in zip(closed, spreads, strict=True))
+    if not min(spreads) > 0.0:
+        return (1.0,) * len(manifolds)
+    return tuple(spread / spreads[0] for spread in spreads)
 
 
 def _simplified(field: WeightField, view: BorderView) -> WeightField:
