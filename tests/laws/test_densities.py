@@ -31,6 +31,8 @@ def uniform(manifold, n):
     if manifold == tmsm.Sphere(1):
         angle = 2 * np.pi * (np.arange(n) + 0.5) / n
         return np.column_stack([np.cos(angle), np.sin(angle)]), 2 * np.pi / n, 1e-3
+    if manifold == tmsm.Rotations():  # half of S³
+        return manifold.uniform(10 * n, 0), np.pi**2 / (10 * n), None
     if len(manifold.factors) > 1:
         on_curves = {2: 1000, 3: 120}[manifold.dim] if manifold.dim == len(manifold.factors) else 400
         parts = [uniform(factor, {1: on_curves, 2: 3000}[factor.dim]) for factor in manifold.factors]

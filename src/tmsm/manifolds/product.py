@@ -13,6 +13,7 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import check_count, check_random_state
 from tmsm.manifolds.base import Manifold, multiplied
 from tmsm.manifolds.charts import Curve, FlatChart, SurfaceChart, Window
+from tmsm.manifolds.nearest import NearestPoints
 from tmsm.manifolds.sphere import Sphere
 
 __all__ = ["Product", "Torus"]
@@ -176,6 +177,16 @@ class Product(Manifold):
         X, Y = np.atleast_2d(X), np.atleast_2d(Y)
         parts = [factor.geodesic_distance(X[:, own], Y[:, own]) for factor, own in self._pieces()]
         return np.asarray(np.linalg.norm(parts, axis=0))
+
+    def chordal_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
+        X, Y = np.atleast_2d(X), np.atleast_2d(Y)
+        parts = [factor.chordal_distance(X[:, own], Y[:, own]) for factor, own in self._pieces()]
+        return np.asarray(np.linalg.norm(parts, axis=0))
+
+    def nearest_points(self, points: FloatArray) -> NearestPoints:
+        for factor, own in self._pieces():
+            factor.nearest_points(points[:, own])  # raises where there is no such search
+        return NearestPoints(points, self.geodesic_distance, place=self.functions)
 
     def half_square_laplacian(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         total = np.zeros(len(X))

@@ -133,7 +133,8 @@ class Rotations(Manifold):
         return np.minimum(row_norms(X - Y), row_norms(X + Y))
 
     def nearest_points(self, points: FloatArray) -> NearestPoints:
-        return NearestPoints(points, None, either_sign=True)
+        # ‖R − S‖ grows with the angle between the two.
+        return NearestPoints(points, None, place=self.functions)
 
     @property
     def distance_unit(self) -> DistanceUnit:
