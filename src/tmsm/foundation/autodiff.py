@@ -2,7 +2,7 @@
 
 JAX is loaded when the first function is used.  Everything runs in float64 on the CPU, whatever the global settings of
 JAX are, and those stay as they were.  A function is compiled once for each kind of derivative and for a few numbers of
-rows: rows come in blocks whose length is a power of two, the last one filled up with copies of a row.
+rows: rows come in blocks whose length is a power of four, the last one filled up with copies of a row.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, TmsmError
 from tmsm.foundation.optional import load_package
 
-__all__ = ["PointFunction", "function_name"]
+__all__ = ["PointFunction", "function_name", "joined_functions"]
 
-# Rows of a block that is compiled: at least, at most.  Their powers of two give seven shapes.
+# Rows of a block that is compiled: at least, at most.  Their powers of four give four shapes.
 _FEWEST, _MOST = 256, 16_384
 # Numbers that the largest intermediate result of a block may have.
 _ROOM = 2**24
@@ -32,10 +32,10 @@ _WRITTEN_OUT = 6
 # Functions whose compiled forms are kept.
 _KEPT = 64
 
-Kind = Literal["values", "jacobian", "slopes", "pulled", "contracted", "second", "bent"]
+Kind = Literal["values", "first", "slopes", "pulled", "contracted", "second", "bent"]
 _IN_WORDS: dict[Kind, str] = {
     "values": "",
-    "jacobian": "the first derivative of ",
+    "first": "the first derivative of ",
     "slopes": "the first derivative of ",
     "pulled": "the first derivative of ",
     "contracted": "the second derivative of ",
@@ -64,10 +64,13 @@ class PointFunction:
         The function itself.
     name
         What messages call it.
+    entries
+        What they call each of its p entries, where these are functions of their own.
     """
 
     function: Callable[..., Any]
     name: str
+    entries: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -79,13 +82,18 @@ class PointFunction:
         """Shape of what it returns for a point of D coordinates: () or (p,); an error where it is another."""
         return self._compiled.shape(self, D)
 
-    def values(self, X: FloatArray) -> FloatArray:
-        """t(x), shape (n, p)."""
-        return self._compiled.run(self, "values", X)
+    def values(self, X: FloatArray, *, checked: bool = True) -> FloatArray:
+        """t(x), shape (n, p); unless they are checked they may be NaN or infinite."""
+        return self._compiled.run(self, "values", X, checked=checked)
+
+    def first(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Both t and Dt, shapes (n, p) and (n, p, D)."""
+        both = self._compiled.run(self, "first", X)
+        return both[:, :, 0], both[:, :, 1:]
 
     def jacobian(self, X: FloatArray) -> FloatArray:
         """Dt, shape (n, p, D)."""
-        return self._compiled.run(self, "jacobian", X)
+        return self.first(X)[1]
 
     def slopes(self, X: FloatArray, T: FloatArray) -> FloatArray:
         """Dt along the k rows of each matrix of T (n, k, D), shape (n, k, p)."""
@@ -114,8 +122,7 @@ class PointFunction:
     def is_smooth_at(self, X: FloatArray) -> BoolArray:
         """At which rows t, Dt and D²t are finite, shape (n,); the other methods raise where they are not."""
         run = self._compiled.run
-        found = [run(self, "values", X, checked=False), run(self, "jacobian", X, checked=False)]
-        found.append(run(self, "bent", X, np.ones_like(X), checked=False))
+        found = [run(self, "first", X, checked=False), run(self, "bent", X, np.ones_like(X), checked=False)]
         return np.asarray(np.all([np.isfinite(one.reshape(len(X), -1)).all(axis=1) for one in found], axis=0))
 
     @cached_property
@@ -123,7 +130,7 @@ class PointFunction:
         return _compiled_of(self.function)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"function": self.function, "name": self.name}
+        return {"function": self.function, "name": self.name, "entries": self.entries}
 
 
 class _Compiled:
@@ -160,7 +167,9 @@ class _Compiled:
         if n == 0:
             return np.empty((0, *_result_shape(kind, size, D, rows)))
         jax = _jax()
-        most = max(_FEWEST, min(_MOST, 2 ** int(np.log2(_ROOM / (D * max(D, size))))))
+        most = _MOST
+        while most > _FEWEST and most * D * max(D, size) > _ROOM:
+            most //= 4
         blocks = []
         with _settings(jax):
             key = kind, D
@@ -176,7 +185,7 @@ class _Compiled:
                     _refuse(called.name, D, error, _IN_WORDS[kind])
         out = np.array(blocks[0]) if len(blocks) == 1 else np.concatenate(blocks, axis=-1)
         if checked and not np.isfinite(out).all():
-            _refuse_values(called.name, kind, X, out.reshape(-1, n))
+            _refuse_values(called, kind, X, out)
         return np.moveaxis(out, -1, 0)
 
 
@@ -211,7 +220,9 @@ def _settings(jax: Any) -> Iterator[None]:
 def _filled(rows: FloatArray) -> FloatArray:
     """Rows as the last axis, filled up with the last one to a power of two."""
     n = len(rows)
-    length = max(_FEWEST, 1 << (n - 1).bit_length())
+    length = _FEWEST
+    while length < n:
+        length *= 4
     out = np.empty((*rows.shape[1:], length))
     out[..., :n] = np.moveaxis(rows, 0, -1)
     out[..., n:] = out[..., n - 1 : n]
@@ -221,7 +232,7 @@ def _filled(rows: FloatArray) -> FloatArray:
 def _result_shape(kind: Kind, p: int, D: int, rows: tuple[FloatArray, ...]) -> tuple[int, ...]:
     if kind == "slopes":
         return rows[0].shape[1], p
-    return {"jacobian": (p, D), "bent": (p, D), "pulled": (D,)}.get(kind, (p,))
+    return {"first": (p, D + 1), "bent": (p, D), "pulled": (D,)}.get(kind, (p,))
 
 
 def _kernel(jax: Any, function: Callable[..., Any], kind: Kind, p: int, D: int) -> Callable[..., Any]:
@@ -249,7 +260,7 @@ def _kernel(jax: Any, function: Callable[..., Any], kind: Kind, p: int, D: int) 
 
     kernels: dict[Kind, Callable[..., Any]] = {
         "values": lambda _, x: t(x),
-        "jacobian": lambda _, x: derivative(t)(x),
+        "first": lambda _, x: jnp.concatenate([t(x)[:, None], derivative(t)(x)], axis=1),
         "slopes": lambda _, x, T: jax.vmap(lambda v: slope(x, v))(T),
         "pulled": lambda theta, x: jax.vjp(t, x)[1](theta)[0],
         "contracted": contracted,
@@ -296,8 +307,18 @@ def _refuse(name: str, D: int, error: Exception, derivative: str) -> NoReturn:
     raise InvalidInputError(f"{name} fails at a point of {D} coordinates ({kind}: {first}).") from error
 
 
-def _refuse_values(name: str, kind: Kind, X: FloatArray, out: FloatArray) -> NoReturn:
-    bad = ~np.isfinite(out).all(axis=0)
+def _refuse_values(called: PointFunction, kind: Kind, X: FloatArray, out: FloatArray) -> NoReturn:
+    """Raise for results (…, n) that are not finite."""
+    values = out[:, 0] if kind == "first" else out
+    if kind == "first" and not np.isfinite(values).all():
+        kind, out = "values", values
+    wrong = ~np.isfinite(out)
+    name = called.name
+    if called.entries and kind not in ("pulled", "slopes"):
+        # The first axis is that of the entries.
+        entry = int(np.argmax(wrong.reshape(len(out), -1).any(axis=1)))
+        name, wrong = called.entries[entry], wrong[entry]
+    bad = wrong.reshape(-1, len(X)).any(axis=0)
     first = int(np.argmax(bad))
     what = f"{_IN_WORDS[kind]}{name}"
     raise InvalidInputError(
@@ -305,3 +326,23 @@ def _refuse_values(name: str, kind: Kind, X: FloatArray, out: FloatArray) -> NoR
         f"{int(np.count_nonzero(bad))} of {len(X)} rows (first: row {first}, the point {X[first].tolist()}). "
         f"{name} must be smooth wherever there are rows."
     )
+
+
+_joined: OrderedDict[tuple[int, ...], Callable[..., Any]] = OrderedDict()
+
+
+def joined_functions(functions: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    """Functions that return one number each as one that returns all; the same one whenever it is asked for."""
+    key = tuple(map(id, functions))
+    with _lock:
+        if key not in _joined:
+
+            def joined(x: Any) -> Any:
+                jnp = _jax().numpy
+                return jnp.stack([jnp.asarray(function(x), dtype=np.float64) for function in functions])
+
+            _joined[key] = joined
+        _joined.move_to_end(key)
+        while len(_joined) > _KEPT:
+            _joined.popitem(last=False)
+        return _joined[key]

@@ -114,8 +114,8 @@ class LevelSet(Manifold):
 
     def _off(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The Newton step J⁺f, shape (n, D), and how far off rows are over the size of their coordinates, (n,)."""
-        values = self._function.values(X)
-        inverse, singular = _pseudo_inverse(self._function.jacobian(X))
+        values, J = self._function.first(X)
+        inverse, singular = _pseudo_inverse(J)
         step: FloatArray = np.einsum("ndc,nc->nd", inverse, values)
         off = row_norms(step) / np.maximum(row_norms(X), 1e-300)
         off[singular] = np.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.foundation.arrays import BoolArray, FloatArray, row_norms, safe_divide, safe_inverse
-from tmsm.foundation.autodiff import PointFunction, function_name
+from tmsm.foundation.autodiff import PointFunction, function_name, joined_functions
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, TmsmError
 from tmsm.manifolds import Manifold
 from tmsm.regions.borders import Constrained, ConstraintFrame
@@ -73,12 +73,12 @@ class Implicit(Constrained, Region):
             raise InvalidInputError(f"h must be between 1 and {MAX_CONSTRAINTS} functions; got {len(functions)}.")
         object.__setattr__(self, "functions", functions)
         object.__setattr__(self, "space", manifold)
-        for function in self._h:
-            shape = function.shape(manifold.embedding_dim)
+        for function, name in zip(functions, self._names, strict=True):
+            shape = PointFunction(function, name).shape(manifold.embedding_dim)
             if shape:
                 raise InvalidInputError(
-                    f"{function.name} must return one number for one point of shape ({manifold.embedding_dim},); it "
-                    f"returns shape {shape}. Give several functions as a list."
+                    f"{name} must return one number for one point of shape ({manifold.embedding_dim},); it returns "
+                    f"shape {shape}. Give several functions as a list."
                 )
 
     def __repr__(self) -> str:
@@ -97,80 +97,83 @@ class Implicit(Constrained, Region):
     def measures_distance(self) -> bool:
         return False
 
-    @cached_property
-    def _h(self) -> tuple[PointFunction, ...]:
+    @property
+    def _names(self) -> tuple[str, ...]:
         if len(self.functions) == 1:
-            return (PointFunction(self.functions[0], function_name(self.functions[0], "h")),)
+            return (function_name(self.functions[0], "h"),)
         names = [function_name(function, "") for function in self.functions]
-        return tuple(
-            PointFunction(function, name if name and names.count(name) == 1 else f"h_{k}")
-            for k, (function, name) in enumerate(zip(self.functions, names, strict=True), start=1)
-        )
+        return tuple(name if name and names.count(name) == 1 else f"h_{k}" for k, name in enumerate(names, start=1))
+
+    @cached_property
+    def _h(self) -> PointFunction:
+        """All functions as one: it is compiled at once."""
+        names = self._names
+        return PointFunction(joined_functions(self.functions), ", ".join(names), names)
 
     @property
     def n_constraints(self) -> int:
         return len(self.functions)
 
-    def _first(self, k: int, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """h_k and its tangent gradient; values that are rounding noise are zero."""
-        values, plain = self._h[k].values(X)[:, 0], self._h[k].jacobian(X)[:, 0]
-        zero_on_border(values, row_norms(plain) * row_norms(X))
-        return values, self.manifold.tangent_gradient(X, plain)
+    def _first(self, X: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+        """h_k, shape (n, K), and their tangent gradients; values that are rounding noise are zero."""
+        values, plain = self._h.first(X)
+        zero_on_border(values, np.sqrt(np.einsum("nkd,nkd->nk", plain, plain)) * row_norms(X)[:, None])
+        return values, [self.manifold.tangent_gradient(X, plain[:, k]) for k in range(self.n_constraints)]
 
-    def _bend(self, k: int, X: FloatArray, V: FloatArray) -> FloatArray:
-        """The Hessian of h_k along the manifold, applied to tangent rows V."""
+    def _bend(self, X: FloatArray, V: FloatArray, chosen: Iterable[int]) -> list[FloatArray]:
+        """The Hessians of some h_k along the manifold, applied to tangent rows V."""
         manifold = self.manifold
-        plain = self._h[k].bent(X, manifold.velocity(X, V))[:, 0]
-        return manifold.tangent_gradient(X, plain) + manifold.second_form(X, self._h[k].jacobian(X)[:, 0], V)
+        plain, bent = self._h.jacobian(X), self._h.bent(X, manifold.velocity(X, V))
+        return [manifold.tangent_gradient(X, bent[:, k]) + manifold.second_form(X, plain[:, k], V) for k in chosen]
 
     def constraint_frame(self, X: FloatArray) -> ConstraintFrame:
         manifold = self.manifold
         T = manifold.tangent_map(X)
         # In an embedding T is the projector, TᵀT = T.
         cometric = T if manifold.is_embedded else np.swapaxes(T, 1, 2) @ T
-        drift = manifold.coordinate_laplacian(X)
-        first = [self._first(k, X) for k in range(self.n_constraints)]
-        return ConstraintFrame(
-            np.column_stack([values for values, _ in first]),
-            tuple(gradient for _, gradient in first),
-            np.column_stack([h.contracted(X, cometric, drift)[:, 0] for h in self._h]),
-            lambda k, V: self._bend(k, X, V),
-        )
+        values, gradients = self._first(X)
+        laplacians = self._h.contracted(X, cometric, manifold.coordinate_laplacian(X))
+        return ConstraintFrame(values, tuple(gradients), laplacians, lambda k, V: self._bend(X, V, [k])[0])
 
     @cached_property
     def _usual(self) -> tuple[FloatArray, FloatArray]:
         """1 / |∇h_k| and |Hess h_k|, medians over points all over the manifold, shape (K,) each."""
-        points = self.manifold.scattered(_POINTS, np.random.default_rng(0))
-        scales, bends = [], []
-        for k, h in enumerate(self._h):
-            X = points[h.is_smooth_at(points)]
-            length = row_norms(self._first(k, X)[1]) if len(X) else np.empty(0)
+        X = self.manifold.scattered(_POINTS, np.random.default_rng(0))
+        X = X[self._h.is_smooth_at(X)]
+        gradients = self._first(X)[1]
+        scales = np.empty(self.n_constraints)
+        for k, name in enumerate(self._names):
+            length = row_norms(gradients[k])
             changing = length > 1e-14 * length.max(initial=0.0)
             if not changing.any():
                 raise InvalidInputError(
-                    f"The derivative of {h.name} along {self.manifold!r} is zero or not finite at each of {_POINTS} "
+                    f"The derivative of {name} along {self.manifold!r} is zero or not finite at each of {_POINTS} "
                     "points all over it: it has no border that could be found. A function that jumps, such as one made "
                     "of 'where' and constants, does not do."
                 )
-            scales.append(1.0 / np.median(length[changing]))
-            bends.append(np.median(self._bend_size(k, X)))
-        return np.array(scales), np.array(bends)
+            scales[k] = 1.0 / np.median(length[changing])
+        return scales, np.median(self._bend_sizes(X), axis=0)
 
-    def _bend_size(self, k: int, X: FloatArray) -> FloatArray:
-        """A bound of |Hess h_k(v, v)| for tangents v of length one, shape (n,)."""
-        columns = [self._bend(k, X, np.ascontiguousarray(u)) for u in self.manifold.tangent_frame(X)]
-        return np.sqrt(np.sum([row_norms(column) ** 2 for column in columns], axis=0))
+    def _bend_sizes(self, X: FloatArray) -> FloatArray:
+        """Bounds of |Hess h_k(v, v)| for tangents v of length one, shape (n, K)."""
+        total = np.zeros((len(X), self.n_constraints))
+        for u in self.manifold.tangent_frame(X):
+            columns = self._bend(X, np.ascontiguousarray(u), range(self.n_constraints))
+            total += np.column_stack([row_norms(column) ** 2 for column in columns])
+        return np.sqrt(total)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """min_k c_k h_k with constants c_k, and its tangent gradient: no length, but zero on the border."""
         scales, _ = self._usual
-        g, gradient = (scales[0] * part for part in self._first(0, X))
-        for k in range(1, self.n_constraints):
-            other, other_gradient = (scales[k] * part for part in self._first(k, X))
-            better = other < g
-            g = np.where(better, other, g)
-            gradient = np.where(better[:, None], other_gradient, gradient)
-        return g, gradient
+        values, gradients = self._first(X)
+        values *= scales
+        if self.n_constraints == 1:
+            return values[:, 0], gradients[0] * scales[0]
+        least = np.argmin(values, axis=1)
+        gradient = np.zeros_like(X)
+        for k in range(self.n_constraints):
+            gradient[least == k] = gradients[k][least == k] * scales[k]
+        return values[np.arange(len(X)), least], gradient
 
     def clearance(self, X: FloatArray, radius: float = 0.0) -> tuple[FloatArray, FloatArray, BoolArray]:
         """The distance to the face that is next, along the manifold to where h is zero.
@@ -178,50 +181,53 @@ class Implicit(Constrained, Region):
         No border is nearer than r where |h| > |∇h| r + |Hess h| r², which leaves a factor of two for how the second
         derivative changes within r.
         """
-        n, K = len(X), self.n_constraints
+        h, gradients = self._first(X)
+        length = np.column_stack([row_norms(gradient) for gradient in gradients])
+        change = length * radius
+        if radius > 0.0:
+            change += np.maximum(self._bend_sizes(X), self._usual[1]) * radius**2
+        clear = np.abs(h) > change
+        # Where h hardly changes no border is in sight; a length that can be computed with stands for it.
         farthest = min(1e100, self.manifold.diameter)
-        d, clear, slopes = np.empty((n, K)), np.empty((n, K), dtype=bool), []
-        for k in range(K):
-            h, V = self._first(k, X)
-            length = row_norms(V)
-            change = length * radius
-            if radius > 0.0:
-                change = change + np.maximum(self._bend_size(k, X), self._usual[1][k]) * radius**2
-            clear[:, k] = np.abs(h) > change
-            # Where h hardly changes no border is in sight; a length that can be computed with stands for it.
-            d[:, k] = np.clip(h * safe_inverse(length), -farthest, farthest)
-            slopes.append((h, safe_divide(V, length)))
-        face = np.argmin(d, axis=1)
+        d = np.clip(h * safe_inverse(length), -farthest, farthest)
         free = (clear & (d > 0.0)).all(axis=1) | (clear & (d < 0.0)).any(axis=1)
-        out, inward = d[np.arange(n), face], np.zeros_like(X)
-        for k in range(K):
+        face = np.argmin(d, axis=1)
+        out, inward = d[np.arange(len(X)), face], np.zeros_like(X)
+        near = (out != 0.0) & (np.abs(out) < (_NEAR * radius if radius > 0.0 else 1e99))
+        for k in range(self.n_constraints):
             own = face == k
-            inward[own] = slopes[k][1][own]
-            near = np.flatnonzero(own & (out != 0.0) & (np.abs(out) < (_NEAR * radius if radius > 0.0 else 1e99)))
-            if near.size:
-                out[near], inward[near] = self._refined(k, X[near], slopes[k][0][near], out[near], inward[near])
+            inward[own] = safe_divide(gradients[k], length[:, k])[own]
+            own = np.flatnonzero(own & near)
+            if own.size:
+                out[own], inward[own] = self._refined(k, X[own], h[own, k], out[own], inward[own])
         return out, inward, free
 
     def _refined(
         self, k: int, X: FloatArray, h: FloatArray, d: FloatArray, inward: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """The length of the way to h_k = 0 against ``inward``, which becomes normal to the border where it is found."""
-        manifold, function = self.manifold, self._h[k]
-        s, w, foot = d.copy(), inward.copy(), X
+        manifold = self.manifold
+        s, w, foot, lost = d.copy(), inward.copy(), X, np.zeros(len(X), dtype=bool)
+
+        def at(s: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+            """Where the way ends, and h there; a way that leaves the domain of h is given up."""
+            foot = manifold.retract(X, -s[:, None] * w)
+            there = self._h.values(foot, checked=False)[:, k]
+            lost[~np.isfinite(there)] = True
+            return np.where(lost[:, None], X, foot), np.where(lost, h, there)
+
         try:
             for _ in range(_ROUNDS):
-                normal = manifold.project_tangent(X, self._first(k, foot)[1])
+                normal = manifold.project_tangent(X, self._first(foot)[1][k])
                 w = safe_divide(normal, row_norms(normal))
                 before, value = np.zeros_like(s), h
                 for _ in range(_STEPS):
-                    foot = manifold.retract(X, -s[:, None] * w)
-                    there = function.values(foot)[:, 0]
+                    there = at(s, w)[1]
                     step = there * (s - before) * np.sign(value - there) * safe_inverse(np.abs(value - there))
                     before, value = s, there
                     s = s + np.clip(step, -np.abs(s), np.abs(s))
-                foot = manifold.retract(X, -s[:, None] * w)
-            missed = np.abs(function.values(foot)[:, 0])
+                foot, missed = at(s, w)
         except TmsmError:
             return d, inward
-        good = (missed <= 0.02 * np.abs(h)) & (s * d > 0.0) & np.isfinite(s) & (row_norms(w) > 0.5)
+        good = ~lost & (np.abs(missed) <= 0.02 * np.abs(h)) & (s * d > 0.0) & (row_norms(w) > 0.5)
         return np.where(good, s, d), np.where(good[:, None], w, inward)
