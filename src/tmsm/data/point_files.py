@@ -140,7 +140,7 @@ def _points_of_geojson(path: Path, loaded: Any, request: Request) -> PointFile:
         for name in request.also:
             if name not in properties and not any(name in (other.get("properties") or {}) for other in features):
                 raise InvalidInputError(
-                    f"{path.name} has no property {name!r} for the numbers of {name!r}; "
+                    f"{path.name} has no property {name!r} for the numbers beside the place; "
                     f"it has {named_list(list(properties))}."
                 )
         also = [properties.get(name) for name in request.also]
@@ -291,7 +291,7 @@ def _from_geometry(path: Path, request: Request) -> PointFile:
     for name in request.also:
         if name not in frame.columns:
             raise InvalidInputError(
-                f"{path.name} has no column {name!r} for the numbers of {name!r}; it has {list(frame.columns)}."
+                f"{path.name} has no column {name!r} for the numbers beside the place; it has {list(frame.columns)}."
             )
         also.append(frame[name].tolist())
     found = Gathered(replace(request, where=None), path.name, request.frame, "row")

@@ -130,7 +130,7 @@ class Request:
             )
         asked = {}
         groups = None if self.groups is None else column_at(header, self.groups, "groups", whose)
-        also = tuple(column_at(header, name, f"numbers of {name!r}", whose) for name in self.also)
+        also = tuple(column_at(header, name, "numbers beside the place", whose) for name in self.also)
         if self.where is not None:
             # Names as they are looked for; the first of several that are the same.
             stripped = [column.strip() for column in header]

@@ -103,8 +103,8 @@ class InteractingModel(SideBySide):
             if not isinstance(model.constraint, Unrestricted):
                 raise InvalidInputError(
                     f"Factor {k + 1} of 2, {model!r}, restricts its parameters, which has no meaning where they change "
-                    "with the other factor: use a family without known or curved parameters, such as VonMisesFisher(), "
-                    "FisherBingham() or MultivariateNormal()."
+                    "with the other factor: an interaction is for families whose parameters are all free, such as "
+                    "VonMisesFisher()."
                 )
             chosen = getattr(bound, name)
             if chosen is not None and max(chosen, default=-1) >= model.size:
