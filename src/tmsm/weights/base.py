@@ -146,8 +146,8 @@ class Weight(ValueObject, ABC):
     def field(self, view: BorderView) -> WeightField:
         """W and div W at the rows of a block."""
 
-    def pair(self) -> tuple[Weight, Weight] | None:
-        """Two of its kind, resolved, which together tell more than one; None where it has no second scale."""
+    def series(self) -> tuple[Weight, ...] | None:
+        """Two weights or three, resolved, which together tell more than this one; None where it has no second scale."""
         return None
 
     @property

@@ -64,8 +64,8 @@ class Blocks(Weight):
         ]
         return WeightField(isotropic=0.0, blocks=tuple(zip(region.part_columns, fields, strict=True)))
 
-    def pair(self) -> tuple[Weight, Weight] | None:
-        pairs = [weight.pair() or (weight, weight) for weight in self.weights]
+    def series(self) -> tuple[Weight, ...] | None:
+        pairs = [(weight.series() or (weight, weight))[:2] for weight in self.weights]
         first, second = zip(*pairs, strict=True)
         return (Blocks(first, self.sizes), Blocks(second, self.sizes)) if first != second else None
 

@@ -76,6 +76,6 @@ class Componentwise(Weight):
         directions = tuple((u, g[:, j], delta[:, j]) for j, u in enumerate(frame.directions))
         return WeightField(isotropic=0.0, directions=directions)
 
-    def pair(self) -> tuple[Weight, Weight] | None:
+    def series(self) -> tuple[Weight, ...] | None:
         assert not isinstance(self.scale, str), "resolve() comes first"
         return Componentwise(2.0 * np.asarray(self.scale)), Componentwise(0.4 * np.asarray(self.scale))

@@ -14,6 +14,7 @@ from tmsm.foundation.values import frozen_array
 from tmsm.regions import BorderView, ConstraintFrame
 from tmsm.weights.base import Weight, WeightField
 from tmsm.weights.constant import Constant
+from tmsm.weights.distance import Distance
 from tmsm.weights.scales import check_scale
 
 __all__ = ["Constraints"]
@@ -37,8 +38,8 @@ class Constraints(Weight):
 
     scale: float | str | FloatArray = "median"
 
-    # Between 4 and 8 the efficiency hardly changes; see docs/weights.md.
-    _MEDIANS = 6.0
+    # Between 2 and 8 the efficiency hardly changes; see docs/weights.md.
+    _MEDIANS = 4.0
 
     def __post_init__(self) -> None:
         if isinstance(self.scale, str | float | int):
@@ -73,9 +74,9 @@ class Constraints(Weight):
         assert constraints is not None and not isinstance(self.scale, str), "resolve() comes first"
         return _constraint_field(constraints.constraint_frame(view.X), np.asarray(self.scale, dtype=np.float64))
 
-    def pair(self) -> tuple[Weight, Weight] | None:
+    def series(self) -> tuple[Weight, ...] | None:
         assert not isinstance(self.scale, str), "resolve() comes first"
-        return Constraints(2.0 * np.asarray(self.scale)), Constraints(0.3 * np.asarray(self.scale))
+        return self, Constraints(0.3 * np.asarray(self.scale)), Distance()
 
 
 def _median_length(frame: ConstraintFrame, k: int) -> float:

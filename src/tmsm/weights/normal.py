@@ -88,5 +88,5 @@ class Normal(Weight):
         delta += slope * (self.power / reach)
         return WeightField(isotropic=1.0, directions=((normal, minus_q, delta),))
 
-    def pair(self) -> tuple[Weight, Weight] | None:
+    def series(self) -> tuple[Weight, ...] | None:
         return replace(self, power=2.0), replace(self, power=6.0)

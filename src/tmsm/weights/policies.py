@@ -229,16 +229,19 @@ class Combined(WeightPolicy):
     def parts(self, manifold: Manifold) -> tuple[EquationPart, ...]:
         """The equations of its level on a manifold; streams need one where tangents can be turned."""
         assert self.level is not None and self.base is not None, "choose() comes first"
-        pair = self.base.pair()
-        assert pair is not None, "only weights with a second scale can be a base"
+        series = self.base.series()
+        assert series is not None, "only weights with a second scale can be a base"
         # Tensor weights keep what runs along the border anyway: to them streams alone bring nothing.
         highest = 1 if self.level == 2 and not isinstance(self.base, Saturating) else self.level
-        return tuple(
-            EquationPart(kind, pair[int(factor)] if kind == "statistics" else self.along(factor), degrees)
+        parts = [
+            EquationPart(kind, series[int(factor)] if kind == "statistics" else self.along(factor), degrees)
             for level in _LEVELS[:highest]
             for kind, factor, degrees in level
             if kind != "streams" or manifold.has_quarter_turn
-        )
+        ]
+        if self.level > 1:
+            parts[2:2] = [EquationPart("statistics", weight) for weight in series[2:]]
+        return tuple(parts)
 
     def along(self, factor: float) -> Weight:
         """The weight of polynomials and of fields along the border at a factor of the scale."""
@@ -247,8 +250,8 @@ class Combined(WeightPolicy):
     def _fits(self, manifold: Manifold, setting: Setting) -> bool:
         """Whether the rows can carry the equations of the level."""
         m = sum(part.size(setting.n_free, manifold.dim) for part in self.parts(manifold))
-        scalar = isinstance(self.base, Saturating)
-        return (ROWS_PER_SQUARE if scalar else self._ROWS_PER_SQUARE_OF_A_TENSOR) * m**2 <= setting.n_rows
+        far_from_best = isinstance(self.base, Saturating | Constraints)
+        return (ROWS_PER_SQUARE if far_from_best else self._ROWS_PER_SQUARE_OF_A_TENSOR) * m**2 <= setting.n_rows
 
     @property
     def label(self) -> str:

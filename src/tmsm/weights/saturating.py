@@ -50,7 +50,7 @@ class Saturating(Weight):
         g, slope = saturate(d, float(self.scale))
         return WeightField(isotropic=g, directions=((gradient, None, slope),))
 
-    def pair(self) -> tuple[Weight, Weight] | None:
+    def series(self) -> tuple[Weight, ...] | None:
         return replace(self, scale=1.5 * float(self.scale)), replace(self, scale=0.15 * float(self.scale))
 
 
