@@ -89,7 +89,7 @@ def read_factors(also: Sequence[str], within: Sequence[str]) -> tuple[Factor, ..
             if column.casefold() in bounds:
                 raise InvalidInputError(f"--within has bounds of {column!r} twice: give both ends in one.")
             bounds[column.casefold()] = ends
-    found = []
+    found: list[Factor] = []
     for text in also:
         factor = _factor(text)
         if any(factor.column.casefold() == other.column.casefold() for other in found):

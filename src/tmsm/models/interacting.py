@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -71,7 +71,6 @@ class InteractingModel(SideBySide):
     second: tuple[int, ...] | None = None
 
     fields = (Field("first"), Field("second"), Field("interaction", is_symmetric=False))
-    _TRANSIENT: ClassVar[frozenset[str]] = SideBySide._TRANSIENT | {"chosen"}
 
     def __post_init__(self) -> None:
         models = self.check_models(self.models)

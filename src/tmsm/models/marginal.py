@@ -64,8 +64,8 @@ class Marginal:
     def log_density(self, Y: FloatArray) -> FloatArray:
         """Log f up to a constant, shape (n,); an error where x has no density given some y."""
         partition = self._partition()
-        logs: FloatArray = self.along.statistics(Y) @ self.own
-        logs = logs + np.array([partition(theta) for theta in self.conditional(Y)])
+        logs: FloatArray = np.array([partition(theta) for theta in self.conditional(Y)])
+        logs += self.along.statistics(Y) @ self.own
         return logs
 
     def _partition(self) -> Callable[[FloatArray], float]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import numpy as np
 
@@ -52,7 +52,6 @@ class ProductModel(SideBySide):
     """
 
     models: tuple[LinearModel, ...]
-    _TRANSIENT: ClassVar[frozenset[str]] = SideBySide._TRANSIENT | {"names"}
 
     def __post_init__(self) -> None:
         flat = [

@@ -28,7 +28,10 @@ class SideBySide(LinearModel):
     """
 
     models: tuple[LinearModel, ...]
-    _TRANSIENT: ClassVar[frozenset[str]] = LinearModel._TRANSIENT | {"_columns", "manifold", "_blocks"}
+    # Made again where they are needed: the last two are those of subclasses.
+    _TRANSIENT: ClassVar[frozenset[str]] = frozenset(
+        {"_shelf", "_known_constraint", "manifold", "_columns", "_blocks", "names", "chosen"}
+    )
 
     def check_models(self, models: Any) -> tuple[LinearModel, ...]:
         """The families as a tuple, or an error that says what is wrong with them."""
