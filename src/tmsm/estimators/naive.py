@@ -17,6 +17,7 @@ from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
 from tmsm.matching.likelihood import LikelihoodEquations, WholeLikelihood
 from tmsm.matching.moments import sum_statistics
+from tmsm.manifolds import Manifold
 from tmsm.models.base import Model
 from tmsm.regions import Everywhere
 
@@ -51,6 +52,8 @@ class NaiveMLE(Estimator):
         model = check_linear(check_model(self.model))
         if model.is_bound:
             return Rows.of(X, Everywhere(model.manifold), sample_weight)
+        if isinstance(model.home, Manifold) and not model.home.has_longitudes:
+            return Rows.of(X, Everywhere(model.home), sample_weight)
         # A table with longitudes and latitudes is on S², where the model can be.
         framed = framed_points(X, on_sphere=False) if model.usual_manifold(3).has_longitudes else None
         width = as_rows(X, "X").shape[1] if framed is None else 3
