@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -20,6 +21,24 @@ from tmsm.regions import BorderView, Region
 from tmsm.weights import Weight, WeightPolicy
 from tmsm.weights.policies import Setting, as_policy
 
+
+def _ellipsoid(x: Any) -> Any:
+    return (x[0] / 2.0) ** 2 + (x[1] / 1.3) ** 2 + (x[2] / 0.8) ** 2 - 1.0
+
+
+def _curve(x: Any) -> Any:
+    return jnp.stack([x @ x - 1.0, x[0] * x[1] - 0.1])
+
+
+def _wave(x: Any) -> Any:
+    return x[-1] - 0.3 * jnp.sin(2.0 * x[0]) + 0.1
+
+
+def _bulge(x: Any) -> Any:
+    return jnp.exp(0.3 * x[0]) - 0.7 * x[1] ** 2
+
+
+_surface = tmsm.LevelSet(_ellipsoid, 3)
 MANIFOLDS: list[Manifold] = [
     tmsm.Sphere(1),
     tmsm.Sphere(2),
@@ -38,6 +57,8 @@ MANIFOLDS: list[Manifold] = [
     tmsm.Hyperbolic(2) * tmsm.Sphere(1),
     tmsm.Rotations(),
     tmsm.Rotations() * tmsm.Euclidean(1),
+    _surface,
+    tmsm.LevelSet(_curve, 3),
 ]
 
 
@@ -160,6 +181,15 @@ REGIONS: list[Case] = [
     Case("axis within a box", tmsm.AxisWithin(unit(0, 0, 1), tmsm.LonLatBox(-100, -20, 30, 70))),
     Case("axis within an octant", tmsm.AxisWithin(unit(0, 1, 1), tmsm.SphericalPolygon([np.eye(3)]))),
     Case("angle and axis", _turns & tmsm.AxisWithin(unit(1, 2, -1), tmsm.Cap(unit(1, -2, 1), 1.3))),
+]
+
+# Regions that know a function which is zero on the border, and no distance to it.
+IMPLICIT: list[Case] = [
+    Case("above a wave", tmsm.Implicit(_wave, tmsm.Sphere(2)), exact=False, chordal=False),
+    Case("two functions in the plane", tmsm.Implicit([_wave, _bulge], tmsm.Euclidean(2)), exact=False, chordal=False),
+    Case("below a wave on a torus", ~tmsm.Implicit(_wave, tmsm.Torus(2)), exact=False, chordal=False),
+    Case("above a wave on an ellipsoid", tmsm.Implicit(_wave, _surface), exact=False, chordal=False),
+    Case("part of a hyperbolic plane", tmsm.Implicit(_bulge, tmsm.Hyperbolic(2)), exact=False, chordal=False),
 ]
 
 EVERYWHERE: list[Case] = [
@@ -335,6 +365,7 @@ def chosen(recipe: Weight | WeightPolicy, region: Region, X: np.ndarray) -> Weig
 
 
 PAIRS: list[tuple[Case, Weight | WeightPolicy]] = [(case, recipe) for case in REGIONS for recipe in recipes_for(case)]
+IMPLICIT_PAIRS: list[tuple[Case, Any]] = [(case, recipe) for case in IMPLICIT for recipe in recipes_for(case)]
 
 
 def covering(entries: list[tuple], *aspects: Callable[..., Hashable]) -> list[tuple]:

@@ -148,7 +148,7 @@ def test_level_sets_say_what_is_wrong_with_rows():
     for call in (surface.geodesic_distance, surface.exponential, surface.logarithm):
         with pytest.raises(ValueError, match=r"LevelSet\(f=<function ellipsoid>, ambient_dim=3\)"):
             call(X, X)
-    with pytest.raises(ValueError, match="no uniform draws"):
+    with pytest.raises(ValueError, match="no uniform distribution on LevelSet"):
         surface.uniform(3)
 
 

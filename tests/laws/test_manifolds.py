@@ -24,7 +24,8 @@ def test_projection_is_idempotent_symmetric_and_tangent(manifold, seed):
 @given(seed=st.integers(0, 10**6))
 def test_distances_are_metrics(manifold, seed):
     X, Y, Z = (points(manifold, 20, seed + k) for k in range(3))
-    distances = [manifold.geodesic_distance] + manifold.is_embedded * [manifold.chordal_distance]
+    known = has_distance(manifold)
+    distances = known * [manifold.geodesic_distance] + manifold.is_embedded * [manifold.chordal_distance]
     for distance in distances:
         np.testing.assert_allclose(distance(X, Y), distance(Y, X), rtol=1e-14)
         np.testing.assert_allclose(distance(X, X), 0.0, atol=1e-15)
@@ -36,12 +37,14 @@ def test_distances_are_metrics(manifold, seed):
     if has_chord(manifold):
         geodesic = manifold.geodesic_distance(X, Y)
         np.testing.assert_allclose(manifold.chord(geodesic)[0], manifold.chordal_distance(X, Y), rtol=1e-12)
-    else:
+    elif known:
         assert (manifold.chordal_distance(X, Y) <= manifold.geodesic_distance(X, Y) + 1e-12).all()
 
 
 @pytest.mark.parametrize("length", [1e-12, 1e-7, 0.3, 2.9, np.pi - 1e-7])
 def test_geodesic_distance_keeps_its_digits(manifold, length):
+    if not has_distance(manifold):
+        return
     if 0 < manifold.injectivity_radius <= length:  # beyond it another path is shorter
         length = manifold.injectivity_radius - 1e-7
     X = points(manifold, 50)
@@ -79,12 +82,18 @@ def test_tangents_and_velocities_belong_together(manifold):
 
 def test_a_grown_box_holds_what_is_near(manifold):
     X = points(manifold, 30)
+    if not has_distance(manifold):
+        return
     low, high = manifold.grown_box(X.min(0), X.max(0), 0.8)
     Y = walk(manifold, X, random_tangents(manifold, X), 0.8)
     assert ((low - 1e-12 <= Y) & (Y <= high + 1e-12)).all()
 
 
 def test_laplacian_of_half_the_squared_distance(manifold):
+    if not has_distance(manifold):
+        with pytest.raises(ValueError, match="curvature of its distance balls"):
+            manifold.half_square_laplacian(points(manifold, 2), points(manifold, 2))
+        return
     X, Y, h = points(manifold, 50), points(manifold, 50, 1), 1e-3
     near = manifold.geodesic_distance(X, Y) < 0.9 * manifold.injectivity_radius
     X, Y = X[near], Y[near]
@@ -98,6 +107,16 @@ def test_laplacian_of_half_the_squared_distance(manifold):
     np.testing.assert_allclose(manifold.half_square_laplacian(X, Y), total / h**2, atol=2e-4)
 
 
+def has_distance(manifold):
+    """Whether the length of shortest paths is known; if not, a sentence says so."""
+    if not isinstance(manifold, tmsm.LevelSet):
+        return True
+    X = points(manifold, 2)
+    with pytest.raises(ValueError, match="does not know the length of its shortest paths"):
+        manifold.geodesic_distance(X, X)
+    return False
+
+
 def has_chord(manifold):
     """Whether the straight line is a function of the path along the manifold."""
     try:
@@ -108,7 +127,7 @@ def has_chord(manifold):
 
 def test_chord_derivative(manifold):
     if not has_chord(manifold):
-        assert len(manifold.factors) > 1 or not manifold.is_embedded
+        assert len(manifold.factors) > 1 or not (manifold.is_embedded and has_distance(manifold))
         return
     d = np.linspace(-2.0, 2.0, 41)
     slope = (manifold.chord(d + 1e-6)[0] - manifold.chord(d - 1e-6)[0]) / 2e-6
@@ -143,7 +162,7 @@ def test_rows_off_by_rounding_are_put_onto_the_manifold(manifold):
     X = points(manifold, 10)
     off = X * (1 + 5e-7)
     assert manifold.settle(X) == (True, False)
-    curved = any(isinstance(factor, tmsm.Sphere | tmsm.Rotations) for factor in manifold.factors)
+    curved = any(isinstance(factor, tmsm.Sphere | tmsm.Rotations | tmsm.LevelSet) for factor in manifold.factors)
     assert manifold.settle(off) == (True, curved)
     if isinstance(manifold, tmsm.Sphere):
         np.testing.assert_allclose(off, X, atol=1e-15)
@@ -177,6 +196,8 @@ def test_frames_are_orthonormal_and_gradients_are_dual_to_velocities(manifold):
 
 
 def test_half_square_laplacian(manifold):
+    if not has_distance(manifold):
+        return
     X, Y, h = points(manifold, 200, 1), points(manifold, 200, 2), 1e-3
     keep = manifold.geodesic_distance(X, Y) < 0.9 * manifold.injectivity_radius
     X, Y = X[keep][:20], Y[keep][:20]
@@ -195,6 +216,10 @@ def test_half_square_laplacian(manifold):
 
 def test_logarithm_inverts_the_exponential_map(manifold):
     X = points(manifold, 20)
+    if not has_distance(manifold):
+        with pytest.raises(ValueError, match="no exponential map"):
+            manifold.exponential(X, 0.0 * X)
+        return
     V = random_tangents(manifold, X) * 0.5
     np.testing.assert_allclose(manifold.logarithm(X, manifold.exponential(X, V)), V, atol=1e-9)
 

@@ -7,10 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tmsm
-from tests.registry import EVERYWHERE, REGIONS, inside_points, points, random_tangents, sampled, tangent_basis, walk
+from tests.registry import (
+    EVERYWHERE,
+    IMPLICIT,
+    REGIONS,
+    inside_points,
+    points,
+    random_tangents,
+    sampled,
+    tangent_basis,
+    walk,
+)
 
 METRICS = ("geodesic", "chordal", "projected")
 CASES = pytest.mark.parametrize("case", REGIONS, ids=repr)
+# What holds for a function that is zero on the border as well as for a distance.
+FUNCTIONS = pytest.mark.parametrize("case", REGIONS + IMPLICIT, ids=repr)
 # Of every kind of region one always, the others in the full run: for what is tried on many samples.
 KINDS = pytest.mark.parametrize(
     "case", sampled([(case,) for case in REGIONS], lambda case: type(case.region)), ids=repr
@@ -49,7 +61,7 @@ def test_distance_is_lipschitz_with_a_tangent_unit_gradient(case, seed):
     np.testing.assert_allclose(np.linalg.norm(gradient, axis=1), 1.0, atol=1e-12)
 
 
-@CASES
+@FUNCTIONS
 def test_gradients_agree_with_finite_differences(case):
     manifold, h = case.region.manifold, 1e-7
     X = points(manifold, 300, 5)
@@ -159,7 +171,7 @@ def test_the_seam_of_two_boxes_that_touch_is_on_neither_side():
         assert (both | tmsm.LonLatBox(seam - 1, 10, seam + 1, 50)).contains(tmsm.lonlat_to_xyz(seam, lat)).all()
 
 
-@CASES
+@FUNCTIONS
 def test_complement_flips_the_sign(case):
     X = points(case.region.manifold, 100)
     d, gradient = case.region.border_distance(X)
@@ -169,7 +181,7 @@ def test_complement_flips_the_sign(case):
     np.testing.assert_allclose((~~case.region).border_distance(X)[0], d, atol=1e-14)
 
 
-@pytest.mark.parametrize("case", REGIONS + EVERYWHERE, ids=repr)
+@pytest.mark.parametrize("case", REGIONS + IMPLICIT + EVERYWHERE, ids=repr)
 def test_regions_are_values(case):
     region = case.region
     assert region == pickle.loads(pickle.dumps(region))

@@ -5,11 +5,21 @@ import numpy as np
 import pytest
 
 import tmsm
-from tests.registry import PAIRS, chosen, inside_points, random_tangents, resolved, sampled, tangent_basis, walk
+from tests.registry import (
+    IMPLICIT_PAIRS,
+    PAIRS,
+    chosen,
+    inside_points,
+    random_tangents,
+    resolved,
+    sampled,
+    tangent_basis,
+    walk,
+)
 from tmsm import weights
 from tmsm.regions import BorderView
 
-EVERY_PAIR = pytest.mark.parametrize(("case", "recipe"), sampled(PAIRS), ids=repr)
+EVERY_PAIR = pytest.mark.parametrize(("case", "recipe"), sampled(PAIRS + IMPLICIT_PAIRS), ids=repr)
 
 
 def tensor(region, weight, X):
@@ -58,6 +68,20 @@ def test_normal_component_vanishes_on_the_border(case, recipe):
     _, normal = case.region.border_distance(near)
     flux = weight.field(BorderView(case.region, near)).apply(normal)
     assert np.abs(flux).max() < 1e-7
+
+
+@pytest.mark.parametrize(("case", "recipe"), IMPLICIT_PAIRS, ids=repr)
+def test_normal_component_vanishes_where_the_functions_do(case, recipe):
+    weight, manifold = resolved(case, recipe), case.region.manifold
+    X = inside_points(case.region, 60)
+    for _ in range(4):  # next to the border the way to it is known
+        d, inward, _ = case.region.clearance(X)
+        X = walk(manifold, X, -inward, np.minimum(d, 0.5) - 1e-9)
+    d, normal, _ = case.region.clearance(X)
+    near = np.abs(d - 1e-9) < 1e-10
+    assert near.mean() > 0.5
+    flux = weight.field(BorderView(case.region, X)).apply(normal)
+    assert np.abs(flux[near]).max() < 1e-7
 
 
 @EVERY_PAIR

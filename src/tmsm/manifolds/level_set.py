@@ -134,6 +134,8 @@ class LevelSet(Manifold):
         return on
 
     def settle(self, X: FloatArray) -> tuple[bool, bool]:
+        if not np.isfinite(X).all():
+            return False, False
         step, off = self._off(X)
         if not (off <= _TOLERANCE).all():
             return bool(self.contains(X).all()), False
@@ -231,7 +233,7 @@ class LevelSet(Manifold):
         raise InvalidInputError(f"{self!r} does not know the length of its shortest paths.")
 
     def uniform(self, n: int, random_state: Any = None) -> FloatArray:
-        raise InvalidInputError(f"{self!r} has no uniform draws: its area is not known.")
+        raise InvalidInputError(f"There is no uniform distribution on {self!r} to draw from: its area is not known.")
 
     def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Normal draws moved onto the set by Newton steps; those that do not arrive are left out."""
