@@ -11,7 +11,10 @@ import tmsm
 from scenarios import ellipsoid
 
 SPHERE = tmsm.Sphere(2)
-ROWS = SPHERE.uniform(20, 0)
+
+
+def rows_of(n=20):
+    return SPHERE.uniform(n, 0)
 
 
 def jumps(x):
@@ -87,7 +90,7 @@ def test_not_finite_somewhere_names_the_function_and_the_row():
     with pytest.raises(ValueError, match=r"first derivative of root is NaN or infinite at 1 of 2 rows \(first: row 1"):
         tmsm.Implicit(root, SPHERE).contains(rows[:2])
     with pytest.raises(ValueError, match=r"root is NaN or infinite at \d+ of \d+ rows"):
-        tmsm.ScoreMatching(tmsm.ExponentialFamily(root, SPHERE), tmsm.Everywhere(SPHERE)).fit(ROWS)
+        tmsm.ScoreMatching(tmsm.ExponentialFamily(root, SPHERE), tmsm.Everywhere(SPHERE)).fit(rows_of())
     with pytest.raises(ValueError, match=r"h_2 is NaN or infinite"):
         tmsm.Implicit([lambda x: x[1] + 2.0, lambda x: jnp.log(x[0])], SPHERE).contains(rows)
 
@@ -96,9 +99,9 @@ def test_functions_without_a_derivative():
     with pytest.raises(
         ValueError, match=r"The derivative of jumps along Sphere.* is zero or not finite at each of 512"
     ):
-        tmsm.Implicit(jumps, SPHERE).contains(ROWS)
+        tmsm.Implicit(jumps, SPHERE).contains(rows_of())
     with pytest.raises(ValueError, match="JAX cannot compute the first derivative of called_back"):
-        tmsm.Implicit(called_back, SPHERE).contains(ROWS)
+        tmsm.Implicit(called_back, SPHERE).contains(rows_of())
 
 
 def test_regions_of_functions():
@@ -110,11 +113,11 @@ def test_regions_of_functions():
         tmsm.Implicit(cone, 2)
     region = tmsm.Implicit(lambda x: x[2] - 0.1, SPHERE)
     with pytest.raises(ValueError, match="does not know the distance to its border, so it has no metric 'chordal'"):
-        region.border_distance(ROWS, "chordal")
+        region.border_distance(rows_of(), "chordal")
     with pytest.raises(ValueError, match="does not know the distance to its border"):
-        tmsm.ScoreMatching(tmsm.VonMisesFisher(), region, "chordal").fit(ROWS[ROWS[:, 2] > 0.1])
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), region, "chordal").fit(rows_of()[rows_of()[:, 2] > 0.1])
     with pytest.raises(ValueError, match="outside the region"):
-        tmsm.ScoreMatching(tmsm.VonMisesFisher(), region, "geodesic").fit(ROWS)
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), region, "geodesic").fit(rows_of())
 
 
 def test_how_far_a_row_lies_outside_is_a_length():
@@ -155,9 +158,9 @@ def test_level_sets_say_what_is_wrong_with_rows():
 def test_families_of_functions(tmp_path):
     model = tmsm.ExponentialFamily(ellipsoid.linear, SPHERE)
     with pytest.raises(ValueError, match="one entry for each of the 3 statistics of linear; got shape"):
-        model.logpdf(ROWS, coefficients=[1.0, 2.0])
+        model.logpdf(rows_of(), coefficients=[1.0, 2.0])
     with pytest.raises(ValueError, match="coefficients must be finite"):
-        model.logpdf(ROWS, coefficients=[1.0, 2.0, np.nan])
+        model.logpdf(rows_of(), coefficients=[1.0, 2.0, np.nan])
     with pytest.raises(ValueError, match="lives on Sphere"):
         tmsm.ScoreMatching(model, tmsm.Cap([0.0, 1.0], 1.0)).fit([[0.0, 1.0]])
     with pytest.raises(ValueError, match="no sampler"):
@@ -168,7 +171,7 @@ def test_families_of_functions(tmp_path):
     with pytest.raises(ValueError, match="bounded regions only"):
         plane.logpdf(np.ones((1, 2)), tmsm.HalfSpace([1.0, 0.0], 0.0), coefficients=[1.0, 2.0])
     with pytest.raises(ValueError, match="cannot be kept in a file: a file holds no code"):
-        tmsm.ScoreMatching(model, tmsm.Everywhere(SPHERE)).fit(ROWS).save(tmp_path / "fit.json")
+        tmsm.ScoreMatching(model, tmsm.Everywhere(SPHERE)).fit(rows_of()).save(tmp_path / "fit.json")
 
 
 def test_without_jax_a_sentence_says_what_to_install(monkeypatch):

@@ -116,13 +116,13 @@ class LevelSet(Manifold):
         """The Newton step J⁺f, shape (n, D), and how far off rows are over the size of their coordinates, (n,)."""
         values, J = self._function.first(X)
         inverse, singular = _pseudo_inverse(J)
-        step: FloatArray = np.einsum("ndc,nc->nd", inverse, values)
+        step = _times(inverse, values)
         off = row_norms(step) / np.maximum(row_norms(X), 1e-300)
         off[singular] = np.inf
         return step, off
 
     def contains(self, X: FloatArray) -> BoolArray:
-        on = np.isfinite(X).all(axis=1)
+        on: BoolArray = np.asarray(np.isfinite(X).all(axis=1))
         if on.any():
             at_zero = np.zeros(len(X), dtype=bool)
             rows = X[on]
@@ -188,11 +188,12 @@ class LevelSet(Manifold):
 
     def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
         J, inverse = self._inverse(X)
-        return V - np.einsum("ndc,nc->nd", inverse, np.einsum("ncd,nd->nc", J, V))
+        return V - _times(inverse, _times(J, V))
 
     def tangent_map(self, X: FloatArray) -> FloatArray:
         J, inverse = self._inverse(X)
-        return np.eye(self.ambient_dim) - np.einsum("ndc,nce->nde", inverse, J)
+        P: FloatArray = np.eye(self.ambient_dim) - np.einsum("ndc,nce->nde", inverse, J)
+        return P
 
     def tangent_frame(self, X: FloatArray) -> list[FloatArray]:
         # The last columns of Q in Jᵀ = QR are orthogonal to the rows of J.
@@ -202,18 +203,17 @@ class LevelSet(Manifold):
 
     def acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
         _, inverse = self._inverse(X)
-        return -np.einsum("ndc,nc->nd", inverse, self._function.second(X, V))
+        return -_times(inverse, self._function.second(X, V))
 
     def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
-        J, inverse = self._inverse(X)
-        P = np.eye(self.ambient_dim) - np.einsum("ndc,nce->nde", inverse, J)
-        return -np.einsum("ndc,nc->nd", inverse, self._function.contracted(X, P))
+        _, inverse = self._inverse(X)
+        return -_times(inverse, self._function.contracted(X, self.tangent_map(X)))
 
     def second_form(self, X: FloatArray, G: FloatArray, V: FloatArray) -> FloatArray:
         J, inverse = self._inverse(X)
         along = np.einsum("nd,ndc->nc", G, inverse)
-        bent = -np.einsum("nc,ncd->nd", along, self._function.bent(X, V))
-        return bent - np.einsum("ndc,nc->nd", inverse, np.einsum("ncd,nd->nc", J, bent))
+        bent: FloatArray = -np.einsum("nc,ncd->nd", along, self._function.bent(X, V))
+        return bent - _times(inverse, _times(J, bent))
 
     def retract(self, X: FloatArray, V: FloatArray) -> FloatArray:
         """X + V moved onto the set along the normals, which agrees with geodesics to second order."""
@@ -249,6 +249,12 @@ class LevelSet(Manifold):
             f"Newton steps from normal draws do not arrive at the level set of {self._function.name}: it may be empty, "
             "or far from the origin. Shift and scale the coordinates."
         )
+
+
+def _times(matrices: FloatArray, rows: FloatArray) -> FloatArray:
+    """Matrices (n, a, b) times rows (n, b), shape (n, a)."""
+    product: FloatArray = np.einsum("nab,nb->na", matrices, rows)
+    return product
 
 
 def _pseudo_inverse(J: FloatArray) -> tuple[FloatArray, BoolArray]:

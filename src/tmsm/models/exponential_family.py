@@ -139,7 +139,7 @@ class ExponentialFamily(LinearModel):
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         return {"coefficients": np.eye(theta.size)}
 
-    def natural_parameters(self, *, coefficients: Any) -> FloatArray:
+    def natural_parameters(self, *, coefficients: Any) -> FloatArray:  # type: ignore[override]
         """θ, shape (p,): the coefficients themselves."""
         theta = np.atleast_1d(as_float_array(coefficients, "coefficients"))
         if theta.shape != (self.size,):
@@ -215,7 +215,10 @@ class _Within(FactorTangent):
         rows = np.zeros((len(X), T.shape[1], X.shape[1]))
         rows[:, :, self.columns] = T
         slopes = self.t.slopes(X, rows)
-        return np.sum([weighted_gram(slopes[:, j], weight) for j in range(slopes.shape[1])], axis=0)
+        total = np.zeros((slopes.shape[2], slopes.shape[2]))
+        for j in range(slopes.shape[1]):
+            total += weighted_gram(slopes[:, j], weight)
+        return total
 
     def weighted_hessian(
         self,

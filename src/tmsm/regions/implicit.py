@@ -200,7 +200,7 @@ class Implicit(Constrained, Region):
             own = np.flatnonzero(own & near)
             if own.size:
                 out[own], inward[own] = self._refined(k, X[own], h[own, k], out[own], inward[own])
-        return out, inward, free
+        return out, inward, np.asarray(free)
 
     def _refined(
         self, k: int, X: FloatArray, h: FloatArray, d: FloatArray, inward: FloatArray
