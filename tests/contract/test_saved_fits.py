@@ -129,9 +129,22 @@ def seen(region, n=150):
     """Rows inside a region, in a cluster somewhere in it."""
     sphere = isinstance(region.manifold, tmsm.Sphere)
     middle, rng = inside_points(region, 1)[0], np.random.default_rng(0)
+    if not sphere and not region.manifold.is_flat:
+        start = np.tile(middle, (60 * n, 1))
+        steps = region.manifold.project_tangent(start, 0.5 * rng.standard_normal(start.shape))
+        X = region.manifold.retract(start, steps)
+        return X[region.contains(X)][:n]
     X = middle + (0.3 if sphere else 0.5) * rng.standard_normal((60 * n, middle.size))
     X = X / np.linalg.norm(X, axis=1)[:, None] if sphere else X
     return X[region.contains(X)][:n]
+
+
+def lives_on(model, manifold):
+    try:
+        model.check_manifold(manifold)
+    except InvalidInputError:
+        return False
+    return True
 
 
 REGION_CASES = [(k, case) for k, case in enumerate(REGIONS) if case.name not in ("equator points", "flat points")]
@@ -143,6 +156,9 @@ REGION_CASES = [(k, case) for k, case in enumerate(REGIONS) if case.name not in 
 def test_every_region(k, case, tmp_path):
     region = case.region
     model = VMF if isinstance(region.manifold, tmsm.Sphere) else tmsm.MultivariateNormal(isotropic=True)
+    if not isinstance(region.manifold, tmsm.Sphere) and not region.manifold.is_flat:
+        # The first that lives there, bound or not.
+        model = next(model for model, _ in MODELS if lives_on(model, region.manifold))
     way = WAYS[k % (4 if region.manifold.dim <= 2 else 3)]
     X = seen(region)
     options = {"groups": np.arange(len(X)) // 3} if k % 3 == 0 else {}
@@ -161,8 +177,13 @@ FAMILIES = [(k, model) for k, (model, params) in enumerate(_FAMILIES) if width(p
 def test_every_family(k, model, tmp_path):
     params = _FAMILIES[k][1]
     D = width(params)
-    sphere = not isinstance(model, tmsm.MultivariateNormal)
-    region = tmsm.Cap(np.eye(D)[0], 2.4) if sphere else tmsm.Ball(np.full(D, 0.5), 3.0)
+    manifold = MODELS[k][0].manifold
+    if isinstance(manifold, tmsm.Sphere):
+        region = tmsm.Cap(np.eye(D)[0], 2.4)
+    elif manifold.is_flat:
+        region = tmsm.Ball(np.full(D, 0.5), 3.0)
+    else:
+        region = tmsm.GeodesicBall(manifold, MODELS[k][0].sample(1, random_state=0, **params)[0], 2.5)
     X = model.sample(300, region, random_state=0, **params)
     way = WAYS[k % len(WAYS)]
     options = {"groups": np.arange(300) // 2} if k % 2 else {"sample_weight": np.linspace(0.0, 2.0, 300)}
