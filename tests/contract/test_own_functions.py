@@ -174,6 +174,20 @@ def test_families_of_functions(tmp_path):
         tmsm.ScoreMatching(model, tmsm.Everywhere(SPHERE)).fit(rows_of()).save(tmp_path / "fit.json")
 
 
+def test_a_function_of_rotations_does_not_depend_on_the_sign_of_a_quaternion():
+    space = tmsm.Rotations()
+    for manifold in (space, tmsm.Euclidean(1) * space):
+        with pytest.raises(ValueError, match=r"linear is no function on .* are the same point"):
+            tmsm.ExponentialFamily(ellipsoid.linear, manifold)
+        with pytest.raises(ValueError, match=r"h_2 is no function on .* are the same point"):
+            tmsm.Implicit([cone, lambda x: x[-1]], manifold)
+    rotation = space.uniform(200, 0)
+    model, region = tmsm.ExponentialFamily(lambda x: x[:3] ** 2, space), tmsm.Implicit(cone, space)
+    rows = rotation[region.contains(rotation)]
+    fits = [tmsm.ScoreMatching(model, region).fit(sign * rows).natural_params_ for sign in (1.0, -1.0)]
+    np.testing.assert_allclose(*fits, rtol=1e-12)
+
+
 def test_without_jax_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "jax", None)
     with pytest.raises(ImportError, match=r"needs jax: pip install 'tmsm\[jax\]'"):

@@ -128,6 +128,10 @@ class Manifold(ValueObject, ABC):
             total += u * row_dots(G, form)[:, None]
         return total
 
+    def same_points(self, X: FloatArray) -> list[FloatArray]:
+        """Other coordinates of the same points, arrays (n, D); none where coordinates are unique."""
+        return []
+
     @property
     def is_embedded(self) -> bool:
         """Whether lengths are those of the embedding space: tangents are velocities, straight lines the shortest paths.

@@ -13,8 +13,10 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import check_count, check_random_state
 from tmsm.manifolds.base import Manifold, multiplied
 from tmsm.manifolds.charts import Curve, FlatChart, SurfaceChart, Window
+from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.nearest import NearestPoints
 from tmsm.manifolds.sphere import Sphere
+from tmsm.manifolds.views import AngleView, ChartView, View
 
 __all__ = ["Product", "Torus"]
 
@@ -86,6 +88,15 @@ class Product(Manifold):
         for factor, own in self._pieces():
             inside &= factor.contains(X[:, own])
         return inside
+
+    def same_points(self, X: FloatArray) -> list[FloatArray]:
+        found = []
+        for factor, own in self._pieces():
+            for other in factor.same_points(X[:, own]):
+                Y = X.copy()
+                Y[:, own] = other
+                found.append(Y)
+        return found
 
     def settle(self, X: FloatArray) -> tuple[bool, bool]:
         found = [factor.settle(X[:, own]) for factor, own in self._pieces()]
@@ -251,6 +262,15 @@ class Product(Manifold):
             names = (f"{names[0]} 1", f"{names[1]} 2")
         low, high = np.array([first.low, second.low]), np.array([first.high, second.high])
         return FlatChart(low, high, embed, unroll, names)
+
+    def view(
+        self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray, frame: Frame | None = None
+    ) -> View:
+        found = super().view(name, X, centres, curves, frame)
+        first, second = (factor.is_closed for factor in self.parts[:2])
+        if not isinstance(found, ChartView) or not (first or second):
+            return found
+        return AngleView.of(found.chart, np.vstack([X, centres, curves]), (first, second))
 
 
 @multiplied.register(Manifold)

@@ -63,6 +63,9 @@ class Rotations(Manifold):
     def contains(self, X: FloatArray) -> BoolArray:
         return self._cover.contains(X)
 
+    def same_points(self, X: FloatArray) -> list[FloatArray]:
+        return [-X]
+
     def settle(self, X: FloatArray) -> tuple[bool, bool]:
         return self._cover.settle(X)
 

@@ -14,6 +14,7 @@ from tmsm.foundation.autodiff import PointFunction, function_name
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_float_array
 from tmsm.manifolds import Manifold
+from tmsm.manifolds.same_points import check_unique
 from tmsm.measure.integrals import integrate_kernel, plan_nodes
 from tmsm.measure.nodes import has_nodes
 from tmsm.models.base import FactorTangent, LinearModel
@@ -74,6 +75,7 @@ class ExponentialFamily(LinearModel):
         object.__setattr__(self, "space", manifold)
         object.__setattr__(self, "_manifold", manifold)
         self._t.shape(manifold.embedding_dim)
+        check_unique(self._t, manifold)
 
     def __repr__(self) -> str:
         return f"ExponentialFamily(t=<function {getattr(self.function, '__name__', 't')}>, manifold={self.space!r})"

@@ -13,6 +13,7 @@ from tmsm.foundation.arrays import BoolArray, FloatArray, row_norms, safe_divide
 from tmsm.foundation.autodiff import PointFunction, function_name, joined_functions
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, TmsmError
 from tmsm.manifolds import Manifold
+from tmsm.manifolds.same_points import check_unique
 from tmsm.regions.borders import Constrained, ConstraintFrame
 from tmsm.regions.constraint_sets import MAX_CONSTRAINTS
 from tmsm.regions.region import Region
@@ -80,6 +81,7 @@ class Implicit(Constrained, Region):
                     f"{name} must return one number for one point of shape ({manifold.embedding_dim},); it returns "
                     f"shape {shape}. Give several functions as a list."
                 )
+        check_unique(self._h, manifold)
 
     def __repr__(self) -> str:
         names = [f"<function {getattr(function, '__name__', 'h')}>" for function in self.functions]
