@@ -7,6 +7,7 @@ import pytest
 import tmsm
 from tests.registry import DENSITIES, MODELS, model_id, random_tangents, sampled
 from tmsm.models import LinearModel, Unrestricted
+from tmsm.models.tangents import FactorTangent, Tangent
 
 EVERY_MODEL = pytest.mark.parametrize("entry", MODELS, ids=model_id)
 
@@ -61,6 +62,46 @@ def test_contractions_agree_with_their_defaults(entry):
             LinearModel.weighted_hessian(model, X, weight, [(U, c)]),
             atol=1e-12,
         )
+
+
+@EVERY_MODEL
+def test_shortcuts_of_whole_equations_agree_with_their_defaults(entry):
+    model, _ = entry
+    X, manifold = draws(entry)
+    rng = np.random.default_rng(4)
+    U, V = random_tangents(manifold, X, 5), random_tangents(manifold, X) * 2.0
+    a, c, w = rng.uniform(0, 2, len(X)), rng.standard_normal(len(X)), rng.uniform(0, 1, len(X))
+    compare_contractions(model, Tangent, X, a, U, V, c, w)
+    for k, own in enumerate(manifold.columns if len(manifold.factors) > 1 else ()):
+        factor = manifold.factors[k]
+        u, v = random_tangents(factor, X[:, own], 6), random_tangents(factor, X[:, own], 7)
+        piece, plain = model.in_factor(manifold, k), Tangent.in_factor(model, manifold, k)
+        compare_contractions(piece, FactorTangent, X, a, u, v, c, w)
+        np.testing.assert_allclose(piece.gradient_dot(X, v), plain.gradient_dot(X, v), atol=1e-11)
+        np.testing.assert_allclose(piece.gradient_gram(X, a), plain.gradient_gram(X, a), atol=1e-10)
+        np.testing.assert_allclose(
+            piece.weighted_hessian(X, a, [(u, c)]), plain.weighted_hessian(X, a, [(u, c)]), atol=1e-10
+        )
+        out = np.ones((len(X), model.size))
+        piece.add_residuals(out, X, a, [(u, c)], v)
+        np.testing.assert_allclose(out, 1.0 + plain.residual_rows(X, a, [(u, c)], v), atol=1e-10)
+
+
+def compare_contractions(model, kind, X, a, u, v, c, w):
+    np.testing.assert_allclose(model.direction_gram(X, u, c), kind.direction_gram(model, X, u, c), atol=1e-10)
+    for isotropic in (a, 1.5):
+        np.testing.assert_allclose(
+            model.residual_rows(X, isotropic, [(u, c)], v),
+            kind.residual_rows(model, X, isotropic, [(u, c)], v),
+            atol=1e-10,
+        )
+        triples = [(u, c, w), (v, None, 1.0)]
+        for weight in (w, None):
+            np.testing.assert_allclose(
+                model.divergence_sum(X, isotropic, triples, weight),
+                kind.divergence_sum(model, X, isotropic, triples, weight),
+                atol=1e-10,
+            )
 
 
 @EVERY_MODEL

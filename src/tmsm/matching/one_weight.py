@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.data.rows import Block
-from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram, weighted_sum
+from tmsm.foundation.arrays import FloatArray, row_dots, weighted_sum
 from tmsm.matching.equations import Equations, Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.models.base import LinearModel, Model, Tangent
@@ -69,9 +69,7 @@ class WeightTerms(Terms):
             for (own, _), (piece, field) in zip(self.field.blocks, self._pieces(tangent), strict=True):
                 piece.add_residuals(e, self.X, field.isotropic, field.tensor_directions, flux[:, own])
             return e
-        e = tangent.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
-        e += tangent.gradient_dot(self.X, flux)
-        return e
+        return tangent.residual_rows(self.X, self.field.isotropic, self.field.tensor_directions, flux)
 
     def objective(self, theta: FloatArray) -> FloatArray:
         """Each row's part of J(θ), shape (n,)."""
@@ -107,20 +105,14 @@ class WeightTerms(Terms):
             if isinstance(a, np.ndarray) or a != 0.0:
                 total += piece.gradient_gram(self.X, a if w is None else a * w)
             for u, c in field.tensor_directions:
-                total += weighted_gram(piece.gradient_dot(self.X, u), c if w is None else c * w)
+                total += piece.direction_gram(self.X, u, c if w is None else c * w)
         return total
 
     def b_sum(self, w: FloatArray | None) -> FloatArray:
         model = self._linear
-        if self.field.blocks:
-            total = np.zeros(model.size)
-            for piece, field in self._pieces(model):
-                total += piece.divergence_sum(self.X, field.isotropic, field.directions, w)
-        else:
-            hessian = model.weighted_hessian(self.X, self.field.isotropic, self.field.tensor_directions)
-            total = weighted_sum(hessian, 1.0, w)
-            for u, _, delta in self.field.directions:
-                total += weighted_sum(model.gradient_dot(self.X, u), delta, w)
+        total = np.zeros(model.size)
+        for piece, field in self._pieces(model):
+            total += piece.divergence_sum(self.X, field.isotropic, field.directions, w)
         if self.known_flux is not None:
             total += weighted_sum(model.gradient_dot(self.X, self.known_flux), 1.0, w)
         return total

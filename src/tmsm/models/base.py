@@ -10,7 +10,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, padded, row_dots, weighted_gram, weighted_sum
+from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_rows, check_count, check_random_state
 from tmsm.foundation.values import ValueObject
@@ -20,124 +20,10 @@ from tmsm.measure.integrals import LogMass, integrate_kernel
 from tmsm.models.constraints import Constraint, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
+from tmsm.models.tangents import FactorTangent, Tangent
 from tmsm.regions import Region
 
 __all__ = ["DensityAt", "FactorTangent", "LinearModel", "Model", "Tangent", "multiplied"]
-
-
-class Tangent(ABC):
-    """How the log density changes with θ: the functions s_a = ∂ log p/∂θ_a of x, contracted with what a row needs."""
-
-    @abstractmethod
-    def statistics(self, X: FloatArray) -> FloatArray:
-        """s(x), shape (n, p), up to a constant."""
-
-    @abstractmethod
-    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        """⟨∇s, v⟩ for tangent rows V (n, D), shape (n, p)."""
-
-    @abstractmethod
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
-        """⟨W, Hess s⟩ = a Δs + Σ c Hess s(u, u) for W = a P + Σ c uuᵀ, a new array of shape (n, p).
-
-        Directions are pairs (u, c), u of length one.
-        """
-
-    def in_factor(self, manifold: Manifold, k: int) -> FactorTangent:
-        """The same functions on a product of manifolds, as functions of its factor k alone."""
-        return _InFactor(self, manifold.factors[k], manifold.columns[k])
-
-    def in_columns(self, manifold: Manifold, columns: slice) -> FactorTangent:
-        """The same functions on a product of manifolds, as functions of the factors in some columns alone."""
-        if columns in manifold.columns:
-            return self.in_factor(manifold, manifold.columns.index(columns))
-        return _InFactor(self, manifold.within(columns), columns)
-
-
-class FactorTangent(ABC):
-    """Functions s_a on a product of manifolds, as functions of one factor: tangents V are of that factor, (n, w)."""
-
-    @abstractmethod
-    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        """⟨∇s, v⟩, shape (n, p)."""
-
-    @abstractmethod
-    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
-        """Sum over rows of weight ⟨∇s, ∇sᵀ⟩ in the factor, shape (p, p)."""
-
-    @abstractmethod
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
-        """⟨W, Hess s⟩ for W = a P + Σ c uuᵀ in the factor, a new array of shape (n, p)."""
-
-    def add_residuals(
-        self,
-        out: FloatArray,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-        flux: FloatArray,
-    ) -> None:
-        """Add ⟨W, Hess s⟩ + ⟨∇s, flux⟩ to an array (n, p); the flux (n, w) is tangent to the factor."""
-        out += self.weighted_hessian(X, isotropic, directions)
-        out += self.gradient_dot(X, flux)
-
-    def divergence_sum(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray | None, FloatArray | float]],
-        w: FloatArray | None,
-    ) -> FloatArray:
-        """Sum over rows of w div(W∇s), shape (p,); directions are triples (u, c, δ), div W = Σ δ u.
-
-        A family may compute it without an array of shape (n, p).
-        """
-        tensor = [(u, c) for u, c, _ in directions if c is not None]
-        total = weighted_sum(self.weighted_hessian(X, isotropic, tensor), 1.0, w)
-        for u, _, delta in directions:
-            total += weighted_sum(self.gradient_dot(X, u), delta, w)
-        return total
-
-
-@final
-@dataclass(frozen=True)
-class _InFactor(FactorTangent):
-    """By the functions as they are: tangents get zeros for the other factors."""
-
-    whole: Tangent
-    factor: Manifold
-    columns: slice
-
-    def _frame(self, X: FloatArray) -> list[FloatArray]:
-        return self.factor.tangent_frame(X[:, self.columns])
-
-    def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        return self.whole.gradient_dot(X, padded(V, self.columns, X.shape[1]))
-
-    def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
-        return np.sum([weighted_gram(self.gradient_dot(X, u), weight) for u in self._frame(X)], axis=0)
-
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
-        a = np.broadcast_to(np.asarray(isotropic, dtype=np.float64), len(X))
-        pairs = [(u, a) for u in self._frame(X)] if a.any() else []
-        return self.whole.weighted_hessian(
-            X, 0.0, [(padded(u, self.columns, X.shape[1]), c) for u, c in (*pairs, *directions)]
-        )
 
 
 class Model(ValueObject, ABC):
@@ -233,6 +119,10 @@ class Model(ValueObject, ABC):
     def centre_field(self) -> Field | None:
         """The parameter that says where the density is highest, where the family has one."""
         return next((field for field in self.fields if field.is_centre), None)
+
+    def centre_of(self, params: Parameters) -> FloatArray | None:
+        """Where the density is highest, shape (D,), of a family that says it in other words, such as angles."""
+        return None
 
     @property
     def constraint(self) -> Constraint:

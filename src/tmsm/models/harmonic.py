@@ -97,7 +97,8 @@ class HarmonicFamily(SphereFamily):
         E = traceless_basis(D)
         second = weighted_gram(X, weight)
         m = D * self.has_linear
-        total = -weighted_gram(self.statistics(X) * self._degrees(D), weight)
+        g = self._degrees(D)
+        total = self._gram(self._monomials(X, None), weight) * -np.outer(g, g)
         total[m:, m:] += 4.0 * np.einsum("kij,jh,lhi->kl", E, second, E, optimize=True)
         if self.has_linear:
             first = weight @ X if isinstance(weight, np.ndarray) else weight * X.sum(axis=0)
@@ -123,6 +124,89 @@ class HarmonicFamily(SphereFamily):
         for u, c in directions:
             out[:, D * self.has_linear :] += (2.0 * c)[:, None] * _forms(u, u)
         return out
+
+    def _monomials(self, X: FloatArray, V: FloatArray | None) -> FloatArray:
+        """What ⟨∇t, v⟩ is made of: v, if there is a linear part, and x_i v_j + x_j v_i; of None, x and x_i x_j of t."""
+        n, D = X.shape
+        i, j = _upper(D)
+        m = D * self.has_linear
+        out = np.empty((n, m + i.size), order="F")
+        if m:
+            out[:, :D] = X if V is None else V
+        for k, (a, b) in enumerate(zip(i.tolist(), j.tolist(), strict=True), start=m):
+            column = out[:, k]
+            if V is None:
+                np.multiply(X[:, a], X[:, b], out=column)
+            elif a == b:
+                np.multiply(X[:, a], V[:, a], out=column)
+                column *= 2.0
+            else:
+                np.multiply(X[:, a], V[:, b], out=column)
+                column += X[:, b] * V[:, a]
+        return out
+
+    def _gram(self, monomials: FloatArray, weight: FloatArray | float) -> FloatArray:
+        """The sum of weight sᵀs for functions s of monomials: theirs, mapped."""
+        L = _feature_map((monomials.shape[1], self.has_linear))
+        return L @ weighted_gram(monomials, weight) @ L.T
+
+    def direction_gram(self, X: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
+        return self._gram(self._monomials(X, u), weight)
+
+    def residual_rows(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray]],
+        flux: FloatArray,
+    ) -> FloatArray:
+        # As in `weighted_hessian`, for the monomials: −2(aD + Σc) xx + Σ 2c uu + x flux + flux x, mapped once.
+        n, D = X.shape
+        across = sum((c for _, c in directions), np.zeros(n))
+        bend = -2.0 * (D * isotropic + across)
+        i, j = (index.tolist() for index in _upper(D))
+        out, scratch = np.empty((n, len(i)), order="F"), np.empty(n)
+        doubled = [(u, 2.0 * c) for u, c in directions]
+        for k, (a, b) in enumerate(zip(i, j, strict=True)):
+            column = out[:, k]
+            np.multiply(X[:, a], X[:, b], out=column)
+            column *= bend
+            for u, c in doubled:
+                np.multiply(u[:, a], u[:, b], out=scratch)
+                scratch *= c
+                column += scratch
+            np.multiply(X[:, a], flux[:, b], out=scratch)
+            column += scratch
+            np.multiply(X[:, b], flux[:, a], out=scratch)
+            column += scratch
+        quadratic = out @ _monomial_map(D)
+        if not self.has_linear:
+            return quadratic
+        linear = flux - X * ((D - 1.0) * isotropic + across)[:, None]
+        return np.hstack([linear, quadratic])
+
+    def divergence_sum(
+        self,
+        X: FloatArray,
+        isotropic: FloatArray | float,
+        directions: Sequence[tuple[FloatArray, FloatArray | None, FloatArray | float]],
+        w: FloatArray | None,
+    ) -> FloatArray:
+        # Sums of matrices: a statistic xᵀEx has Δ = −2D xᵀEx, Hess(u, u) = 2uᵀEu − 2xᵀEx, ⟨∇, u⟩ = 2xᵀEu.
+        n, D = X.shape
+        one = np.ones(n) if w is None else w
+        a: FloatArray = one * isotropic
+        across = one * sum((c for _, c, _ in directions if c is not None), np.zeros(n))
+        matrix = weighted_gram(X, -2.0 * (D * a + across))
+        linear = -(((D - 1.0) * a + across) @ X)
+        for u, c, delta in directions:
+            if c is not None:
+                matrix += weighted_gram(u, 2.0 * one * c)
+            along = u * (one * delta)[:, None]
+            cross = X.T @ along
+            matrix += cross + cross.T
+            linear += along.sum(axis=0)
+        return self.join(linear, matrix)
 
     def split(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """θ as the vector l, shape (D,), and the traceless matrix S, shape (D, D)."""
@@ -258,6 +342,21 @@ def monomial_map(forms: FloatArray) -> FloatArray:
 def _forms(U: FloatArray, V: FloatArray) -> FloatArray:
     """uᵀEv for every E of the basis, shape (n, q)."""
     return form_values(U, V, _monomial_map(U.shape[1]))
+
+
+@lru_cache(maxsize=64)
+def _feature_map(key: tuple[int, bool]) -> FloatArray:
+    """From the monomials of `HarmonicFamily` to its statistics, shape (p, m)."""
+    m, has_linear = key
+    D = 2
+    while D * has_linear + D * (D + 1) // 2 < m:
+        D += 1
+    forms = _monomial_map(D).T
+    # uᵀEv = Σ_{i≤j} … (u_i v_j + u_j v_i)/2: monomials are given without the half off the diagonal, and doubled on it.
+    out = np.zeros((D * has_linear + len(forms), m))
+    out[: D * has_linear, : D * has_linear] = np.eye(D * has_linear)
+    out[D * has_linear :, D * has_linear :] = forms
+    return out
 
 
 def form_values(U: FloatArray, V: FloatArray, coefficients: FloatArray) -> FloatArray:
