@@ -100,6 +100,9 @@ class ExponentialFamily(LinearModel):
     def size(self) -> int:
         return int(np.prod(self._t.shape(self.space.embedding_dim)))
 
+    def check_spread(self, X: FloatArray) -> None:
+        self._t.values(X)  # says where they are not finite: derivatives alone may be, as those of a logarithm
+
     def statistics(self, X: FloatArray) -> FloatArray:
         return self._t.values(X)
 
