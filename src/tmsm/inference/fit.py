@@ -163,7 +163,9 @@ class Fit:
         None where the family has no centre, or the rows do not say where it is.
         """
         one = self.centre
-        if one is None or self.undetermined is not None:
+        if one is None:
+            return self.model.centre_of(self.params)
+        if self.undetermined is not None:
             return None
         point = np.asarray(self.params[one.name], dtype=np.float64)
         away = one.is_axis and float(self.kept.sample().X.mean(axis=0) @ point) < 0.0

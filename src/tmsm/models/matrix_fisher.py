@@ -77,6 +77,10 @@ class MatrixFisher(HarmonicFamily):
     def home_in_words(self) -> tuple[str, str]:
         return "Rotations()", " Its regions are RotationCap, AxisWithin and GeodesicBall(Rotations(), …)."
 
+    def centre_of(self, params: Parameters) -> FloatArray | None:
+        q: FloatArray = Rotations().from_matrices(params.mean_rotation)[0]
+        return q
+
     def check_spread(self, X: FloatArray) -> None:
         if np.linalg.eigvalsh(X.T @ X / len(X))[0] < 1e-12:
             raise EstimationError(

@@ -11,7 +11,7 @@ import numpy as np
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.validation import check_vector
-from tmsm.manifolds.torus_angles import check_angles
+from tmsm.manifolds.torus_angles import angles_to_torus, check_angles
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
 from tmsm.models.torus import WaveFamily, checked_array, interactions
@@ -41,6 +41,9 @@ class MeanAngleFamily(WaveFamily):
             pairs = list(zip(*interactions(d), strict=True))
             return TorusSlice(orbit, 2 * d + pairs.index((min(index), max(index))), value)
         return TorusSlice(orbit, index[0] + (d if name == "concentration" else 0), value)
+
+    def centre_of(self, params: Parameters) -> FloatArray | None:
+        return angles_to_torus(params.mean_angles)
 
     def _point(self, theta: FloatArray) -> TorusPoint:
         return self.orbit_of(self._dim_of(theta)).point(theta)

@@ -14,10 +14,12 @@ from tmsm.display.plots.scene import view_of
 from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, axes_for, legend_below
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.inference.delta import critical_square
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.manifolds import View
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.sphere_plane import SphereView
+from tmsm.manifolds.torus_angles import angles_to_torus
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
 from tmsm.regions import Region
@@ -285,9 +287,25 @@ def region_of(fits: Sequence[Fit]) -> Region:
 def rings_of(fitted: Fit, level: float) -> list[FloatArray]:
     """The border of the confidence region of a centre on S² or in the plane; empty where there is none."""
     centre = fitted.centre_point
-    if fitted.centre is None or centre is None or fitted.covariance is None or fitted.region.manifold.dim != 2:
+    if centre is None or fitted.covariance is None or fitted.region.manifold.dim != 2:
         return []
+    if fitted.centre is None:
+        return _ellipse_of_angles(fitted, level)
     found = fitted.confidence_region(fitted.centre.name, level)
     # Of an axis the end that is drawn may be the other one.
     other = fitted.centre.is_axis and float(found.estimate @ centre) < 0.0
     return [-ring if other else ring for ring in found.rings]
+
+
+def _ellipse_of_angles(fitted: Fit, level: float) -> list[FloatArray]:
+    """The border of the ellipse of two mean angles, by the delta method."""
+    name = next((field.name for field in fitted.model.fields if field.is_angle), None)
+    if name is None:
+        return []
+    slope = fitted.model.parameter_jacobian(fitted.theta)[name]
+    variances, axes = np.linalg.eigh(slope @ fitted.known_covariance @ slope.T)
+    root = (axes * np.sqrt(np.maximum(variances, 0.0))).T
+    turn = np.linspace(0.0, 2.0 * np.pi, 120, endpoint=False)
+    radius = np.sqrt(critical_square(2, level, fitted.error_df))
+    circle = radius * np.column_stack([np.cos(turn), np.sin(turn)])
+    return [angles_to_torus(np.remainder(fitted.params[name] + circle @ root, 2.0 * np.pi))]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tmsm.display.plots.curves import border_of
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidTypeError
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import View
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.sphere_plane import enclosing_cap
@@ -20,6 +21,8 @@ __all__ = ["fitting_border", "view_of"]
 # A border so many times as large as all else in the picture may leave it.
 _COMPARABLE = 4.0
 _GRID = 61
+# Points of a closed surface by which to see how far a region goes.
+_SPREAD = 5_000
 
 
 def view_of(
@@ -37,6 +40,10 @@ def view_of(
         return manifold.view(view, X, points, lines, frame)
     if manifold.is_flat and manifold.dim == 2 and region.has_border:
         lines = np.vstack([lines, _inside(region, np.vstack([X, points, lines]))])
+    elif manifold.is_closed and manifold.dim == 2 and region.has_border:
+        with suppress(InvalidInputError):  # of a manifold that cannot be drawn from the rows are shown
+            spread = manifold.uniform(_SPREAD, 0)
+            lines = np.vstack([lines, spread[region.contains(spread)]])
     return manifold.view(view, X, points, lines)
 
 
