@@ -6,6 +6,7 @@ import numpy as np
 
 from tmsm.foundation.arrays import BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.regions.borders import ConstraintFrame
 from tmsm.regions.product import ProductRegion
 from tmsm.regions.region import Region
 
@@ -21,6 +22,16 @@ class BorderView:
         self._distances: dict[tuple[str, int | None], tuple[FloatArray, FloatArray]] = {}
         self._laplacian: FloatArray | None = None
         self._parts: tuple[BorderView, ...] | None = None
+        self._frame: ConstraintFrame | None = None
+
+    @property
+    def constraint_frame(self) -> ConstraintFrame:
+        """The functions of a region that is known by such."""
+        if self._frame is None:
+            constraints = self.region.constraints
+            assert constraints is not None, "only such regions are asked"
+            self._frame = constraints.constraint_frame(self.X)
+        return self._frame
 
     @property
     def parts(self) -> tuple[BorderView, ...]:

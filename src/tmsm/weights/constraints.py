@@ -62,17 +62,18 @@ class Constraints(Weight):
             )
         K = constraints.n_constraints
         if isinstance(self.scale, str):
-            frame = constraints.constraint_frame(view.X)
+            frame = view.constraint_frame
             return Constraints(self._MEDIANS * np.array([_median_length(frame, k) for k in range(K)]))
         scale = np.atleast_1d(np.asarray(self.scale, dtype=np.float64))
         if scale.size not in (1, K):
-            raise InvalidInputError(f"scale must be one number or one for each of the {K} constraints; got {scale.size}.")
+            raise InvalidInputError(
+                f"scale must be one number or one for each of the {K} constraints; got {scale.size}."
+            )
         return Constraints(np.broadcast_to(scale, (K,)))
 
     def field(self, view: BorderView) -> WeightField:
-        constraints = view.region.constraints
-        assert constraints is not None and not isinstance(self.scale, str), "resolve() comes first"
-        return _constraint_field(constraints.constraint_frame(view.X), np.asarray(self.scale, dtype=np.float64))
+        assert not isinstance(self.scale, str), "resolve() comes first"
+        return _constraint_field(view.constraint_frame, np.asarray(self.scale, dtype=np.float64))
 
     def series(self) -> tuple[Weight, ...] | None:
         assert not isinstance(self.scale, str), "resolve() comes first"
@@ -97,43 +98,65 @@ def _median_length(frame: ConstraintFrame, k: int) -> float:
 def _constraint_field(frame: ConstraintFrame, scale: FloatArray) -> WeightField:
     """W and its divergence.
 
-    With m = (NᵀN + E)⁻¹ and a_k = Σ_l m_kl V_l, div(N m Nᵀ) = Σ_k (Δh_k a_k + H_k a_k) − Σ_b (Σ_a ∂_{a_a} M_ab) a_b, where
-    ∂_v M_ab = ⟨H_a v, V_b⟩ + ⟨H_b v, V_a⟩ + δ_ab ∂_v E_a.
+    With m = M⁻¹, M = NᵀN + E, and a_k = Σ_l m_kl V_l, div(N m Nᵀ) = Σ_k (Δh_k a_k + H_k a_k) − Σ_b (Σ_a ∂_{a_a} M_ab) a_b,
+    where ∂_v M_ab = ⟨H_a v, V_b⟩ + ⟨H_b v, V_a⟩ + δ_ab ∂_v E_a.
     """
     V, h, K = frame.gradients, np.maximum(frame.values, 0.0), len(frame.gradients)
-    n, D = V[0].shape
-    length = np.stack([row_norms(one) for one in V], axis=1)
-    M = np.empty((n, K, K))
-    for a in range(K):
-        for b in range(a + 1):
-            M[:, a, b] = M[:, b, a] = row_dots(V[a], V[b])
-        M[:, a, a] += (2.0 * length[:, a] + h[:, a] / scale[a]) * h[:, a] / scale[a]
-    # In units of its diagonal: faces in other units are as good.
-    unit = safe_inverse(np.sqrt(np.einsum("naa->na", M)))
-    unit[unit > 1e140] = 0.0  # h = 0 and ∇h = 0: the face is not there
-    correlation = M * unit[:, :, None] * unit[:, None, :]
-    correlation[:, np.arange(K), np.arange(K)] = 1.0
-    m = np.linalg.inv(correlation) * unit[:, :, None] * unit[:, None, :]
-    stacked = np.stack(V, axis=1)  # (n, K, D)
-    A = np.einsum("nkl,nld->nkd", m, stacked)
-    total = np.zeros((n, D))
-    slopes = np.zeros((n, K))  # Σ_a ∂_{a_a} M_ab
+    length = [row_norms(one) for one in V]
+    depth = [h[:, k] / scale[k] for k in range(K)]
+    size = [length[k] + depth[k] for k in range(K)]  # M_kk = (|V_k| + h_k/s_k)²
+    unit = [np.where(one > 0.0, safe_inverse(one), 0.0) for one in size]  # h = 0 and ∇h = 0: the face is not there
+    roots, A = _whitened([V[k] * unit[k][:, None] for k in range(K)])
+    A = [one * unit[k][:, None] for k, one in enumerate(A)]
+    total = np.zeros_like(V[0])
+    slopes = [np.zeros(len(h)) for _ in range(K)]  # Σ_a ∂_{a_a} M_ab
     for k in range(K):
-        bent = frame.bend(k, np.ascontiguousarray(A[:, k]))
-        total += frame.laplacians[:, [k]] * A[:, k] + bent
         for b in range(K):
-            slopes[:, b] += row_dots(bent, V[b])
-            # Σ_a ⟨H_b a_a, V_a⟩, here for a = k.
-            slopes[:, b] += row_dots(frame.bend(b, np.ascontiguousarray(A[:, k])), V[k]) if b != k else row_dots(bent, V[k])
-        along = row_dots(A[:, k], V[k])
-        inward = row_dots(bent, safe_divide(V[k], length[:, k]))  # ∂_{a_k} |V_k|
-        slopes[:, k] += 2.0 / scale[k] * (h[:, k] * inward + (length[:, k] + h[:, k] / scale[k]) * along)
-    total -= np.einsum("nb,nbd->nd", slopes, A)
-    # N m Nᵀ = Σ_j u_j u_jᵀ with u = L⁻¹ Vᵀ, M = LLᵀ.
-    L = np.linalg.cholesky(correlation)
-    roots = np.linalg.solve(L, stacked * unit[:, :, None])
+            bent = frame.bend(b, A[k])
+            slopes[b] += row_dots(bent, V[k])
+            if b == k:
+                total += frame.laplacians[:, [k]] * A[k] + bent
+                for other in range(K):
+                    slopes[other] += row_dots(bent, V[other])
+                steeper = row_dots(bent, safe_divide(V[k], length[k]))  # ∂_{a_k} |V_k|
+                slopes[k] += 2.0 / scale[k] * (h[:, k] * steeper + size[k] * row_dots(A[k], V[k]))
+    for b in range(K):
+        total -= slopes[b][:, None] * A[b]
     directions = []
-    for j in range(K):
-        size = row_norms(roots[:, j])
-        directions.append((safe_divide(roots[:, j], size), -(size**2), 0.0))
+    for root in roots:
+        long = row_norms(root)
+        directions.append((safe_divide(root, long), -(long**2), 0.0))
     return WeightField(isotropic=1.0, directions=(*directions, (total, None, -1.0)))
+
+
+def _whitened(
+    U: list[FloatArray],
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """L⁻¹U and C⁻¹U, K arrays (n, D) each, for the matrix C = LLᵀ of a row: ⟨U_a, U_b⟩ off, one on its diagonal.
+
+    Row by row in arrays of all rows: matrices are of a few rows only, and library routines would be slow at them.
+    """
+    K = len(U)
+    L: list[list[FloatArray]] = [[] for _ in range(K)]
+    for a in range(K):
+        for b in range(a):
+            entry = row_dots(U[a], U[b])
+            for j in range(b):
+                entry -= L[a][j] * L[b][j]
+            L[a].append(entry * safe_inverse(L[b][b]))
+        rest = np.ones(len(U[a]))
+        for entry in L[a]:
+            rest -= entry**2
+        L[a].append(np.sqrt(np.maximum(rest, 1e-30)))
+    roots: list[FloatArray] = []
+    for a in range(K):
+        row = U[a].copy()
+        for b in range(a):
+            row -= L[a][b][:, None] * roots[b]
+        roots.append(row / L[a][a][:, None])
+    inverse: list[FloatArray] = [root.copy() for root in roots]
+    for a in reversed(range(K)):
+        for b in range(a + 1, K):
+            inverse[a] -= L[b][a][:, None] * inverse[b]
+        inverse[a] /= L[a][a][:, None]
+    return roots, inverse
