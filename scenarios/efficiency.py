@@ -1,4 +1,4 @@
-"""Asymptotic efficiency of score matching: the Cramér–Rao bound against the covariance, both as integrals over nodes."""
+"""Asymptotic efficiency of score matching: the Cramér–Rao bound over the covariance, both as integrals over nodes."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,7 @@ from tmsm.data.rows import Block
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
+from tmsm.measure.integrals import plan_nodes
 from tmsm.regions import BorderView
 from tmsm.weights import Weight
 from tmsm.weights.policies import Choice, Setting, as_policy
@@ -71,6 +72,12 @@ def efficiency(model, region, theta, weight, X, log_weights, n_rows=np.inf):
     covariance = np.linalg.inv(slope.T @ np.linalg.solve(second, slope))
     bound = np.linalg.inv(tangent.T @ information @ tangent)
     return Efficiency(tangent @ covariance @ tangent.T, tangent @ bound @ tangent.T, choice)
+
+
+def nodes_of(model, region, theta):
+    """Nodes (m, D) inside a region and the logarithms of their areas (m,), as fine as the likelihood takes them."""
+    nodes = plan_nodes(model.on(region.manifold).at(theta), region).affordable.nodes()
+    return nodes.X, nodes.log_weights
 
 
 def probabilities(model, theta, X, log_weights):

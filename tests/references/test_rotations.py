@@ -58,7 +58,8 @@ def test_the_axis_goes_where_scipy_turns_it(turns):
     nearest = tmsm.Rotations().exponential(X, -d[:, None] * gradient)
     reached = region.border_distance(SPACE.to_rotation(nearest).apply(axis))[0]
     smooth = np.abs(np.linalg.norm(gradient, axis=1) - 1) < 1e-9
-    assert smooth.sum() > 150 and np.abs(reached[smooth]).max() < 1e-9
+    assert smooth.sum() > 150
+    assert np.abs(reached[smooth]).max() < 1e-9
 
 
 @pytest.mark.parametrize("name", ["mode inside", "mode on the border", "mode outside"])
@@ -131,7 +132,8 @@ def test_the_trace_and_the_proper_singular_values():
     mirrored = PARAMETER @ np.diag([1.0, 1.0, -1.0])
     U, s, V = proper_svd(mirrored)
     np.testing.assert_allclose(U @ np.diag(s) @ V.T, mirrored, atol=1e-14)
-    assert s[2] < 0 and np.linalg.det(U) > 0 and np.linalg.det(V) > 0
+    assert s[2] < 0
+    np.testing.assert_allclose([np.linalg.det(U), np.linalg.det(V)], 1.0)
 
 
 @pytest.mark.parametrize("F", [PARAMETER, np.diag([3.0, 3.0, 3.0]), np.diag([5.0, 2.0, -1.0]) @ MODE, 1e-3 * PARAMETER])
@@ -144,7 +146,9 @@ def test_jacobians_are_those_of_finite_differences(F):
         ahead, behind = (
             np.array([np.ravel(model.parameters(theta + sign * h * e)[name]) for e in np.eye(9)]) for sign in (1, -1)
         )
-        np.testing.assert_allclose(own, (ahead - behind).T / (2 * h), rtol=1e-6, atol=2e-7 * max(1, 1 / np.abs(F).max()))
+        np.testing.assert_allclose(
+            own, (ahead - behind).T / (2 * h), rtol=1e-6, atol=2e-7 * max(1, 1 / np.abs(F).max())
+        )
 
 
 def test_named_parameters_in_either_form():
@@ -160,7 +164,9 @@ def test_named_parameters_in_either_form():
 def test_density_and_moments_of_the_isotropic_family(s):
     # The angle φ has the volume 4π sin²(φ/2) dφ/2 on the quaternions modulo sign, and tr R = 1 + 2 cos φ.
     integrals = [
-        quad(lambda phi, g=g: g(phi) * np.exp(s * (1 + 2 * np.cos(phi))) * 2 * np.pi * np.sin(phi / 2) ** 2, 0, np.pi)[0]
+        quad(lambda phi, g=g: g(phi) * np.exp(s * (1 + 2 * np.cos(phi))) * 2 * np.pi * np.sin(phi / 2) ** 2, 0, np.pi)[
+            0
+        ]
         for g in (lambda phi: 1.0, lambda phi: (1 + 2 * np.cos(phi)) / 3)
     ]
     model, F = MODEL.on(SPACE), s * MODE
@@ -231,3 +237,30 @@ def test_the_angles_that_are_read_off():
     turned = [np.trace(fit.params_.parameter.T @ U @ matrix([angle, 0.0, 0.0]) @ V.T) for angle in (-1e-3, 0.0, 1e-3)]
     assert -(turned[0] - 2 * turned[1] + turned[2]) / 1e-6 == pytest.approx(s[1] + s[2], rel=1e-4)
     assert "parameter[1, 0]" in fit.summary()
+
+
+@pytest.mark.parametrize(("model", "space"), [(MODEL, SPACE), (tmsm.Bingham(), tmsm.Sphere(2))], ids=repr)
+def test_many_rows_are_summed_as_few_are(model, space):
+    """From some number of rows on, sums are compiled; blocks of fewer are not."""
+    model, rng, n = model.on(space), np.random.default_rng(8), 12_345
+    X, V, flux = space.uniform(n, 0), *(rng.standard_normal((n, space.embedding_dim)) for _ in range(2))
+    V, flux = space.project_tangent(X, V), space.project_tangent(X, flux)
+    V /= np.linalg.norm(V, axis=1)[:, None]
+    c, w = rng.standard_normal((2, n))
+
+    def sums(rows):
+        return {
+            "direction": model.direction_gram(X[rows], V[rows], c[rows]),
+            "gram": model.gradient_gram(X[rows], c[rows]),
+            "even gram": model.gradient_gram(X[rows], 2.0),
+            "residuals": model.residual_rows(X[rows], 1.0, [(V[rows], c[rows])], flux[rows]).T @ w[rows],
+            "scalar": model.residual_rows(X[rows], c[rows], [], flux[rows]).T @ w[rows],
+            "divergence": model.divergence_sum(X[rows], c[rows], [(V[rows], c[rows], w[rows])], w[rows]),
+            "plain": model.divergence_sum(X[rows], 0.5, [(V[rows], None, 1.0), (V[rows], c[rows], 0.3)], None),
+        }
+
+    whole = sums(slice(None))
+    parts = [sums(slice(start, start + 4000)) for start in range(0, n, 4000)]
+    for name, total in whole.items():
+        np.testing.assert_allclose(total, sum(part[name] for part in parts), atol=1e-13 * n, err_msg=name)
+        assert np.abs(total).max() > 1e-6 * n**0.5

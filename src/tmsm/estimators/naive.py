@@ -15,9 +15,9 @@ from tmsm.foundation.validation import as_rows
 from tmsm.inference.covariance import inverse_information, likelihood_covariance
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
+from tmsm.manifolds import Manifold
 from tmsm.matching.likelihood import LikelihoodEquations, WholeLikelihood
 from tmsm.matching.moments import sum_statistics
-from tmsm.manifolds import Manifold
 from tmsm.models.base import Model
 from tmsm.regions import Everywhere
 

@@ -36,6 +36,10 @@ __all__ = [
 ]
 
 
+# From so many rows on, sums of products are compiled, which takes seconds once.
+_MANY_ROWS = 10_000
+
+
 class HarmonicFamily(SphereFamily):
     """log p = l·x + xᵀSx on a sphere, S symmetric and traceless; without l for axial families.
 
@@ -87,7 +91,9 @@ class HarmonicFamily(SphereFamily):
 
     def log_gradient(self, X: FloatArray, theta: FloatArray) -> FloatArray:
         linear, quadratic = self.split(theta)
-        psi: FloatArray = linear + 2.0 * (X @ quadratic)
+        psi: FloatArray = X @ (2.0 * quadratic)
+        if self.has_linear:
+            psi += linear
         psi -= X * row_dots(X, psi)[:, None]
         return psi
 
@@ -98,8 +104,11 @@ class HarmonicFamily(SphereFamily):
         second = weighted_gram(X, weight)
         m = D * self.has_linear
         g = self._degrees(D)
-        total = self._gram(self._monomials(X, None), weight) * -np.outer(g, g)
-        total[m:, m:] += 4.0 * np.einsum("kij,jh,lhi->kl", E, second, E, optimize=True)
+        if self._in_kernels(X):
+            total = -self._compiled_gram(X, X, weight)
+        else:
+            total = self._gram(self._monomials(X, None), weight) * -np.outer(g, g)
+        total[m:, m:] += 4.0 * (E @ second).reshape(len(E), -1) @ E.reshape(len(E), -1).T
         if self.has_linear:
             first = weight @ X if isinstance(weight, np.ndarray) else weight * X.sum(axis=0)
             cross = 2.0 * np.einsum("kij,j->ik", E, first)
@@ -150,7 +159,18 @@ class HarmonicFamily(SphereFamily):
         L = _feature_map((monomials.shape[1], self.has_linear))
         return L @ weighted_gram(monomials, weight) @ L.T
 
+    def _in_kernels(self, X: FloatArray) -> bool:
+        return not self.has_linear and len(X) >= _MANY_ROWS
+
+    def _compiled_gram(self, X: FloatArray, V: FloatArray, weight: FloatArray | float) -> FloatArray:
+        from tmsm.numerics.product_sums import product_gram
+
+        L = _monomial_map(X.shape[1])
+        return L.T @ product_gram(X, V, weight) @ L
+
     def direction_gram(self, X: FloatArray, u: FloatArray, weight: FloatArray) -> FloatArray:
+        if self._in_kernels(X):
+            return self._compiled_gram(X, u, weight)
         return self._gram(self._monomials(X, u), weight)
 
     def residual_rows(
@@ -163,6 +183,12 @@ class HarmonicFamily(SphereFamily):
         # As in `weighted_hessian`, for the monomials: −2(aD + Σc) xx + Σ 2c uu + x flux + flux x, mapped once.
         n, D = X.shape
         across = sum((c for _, c in directions), np.zeros(n))
+        if self._in_kernels(X):
+            from tmsm.numerics.product_sums import contracted_products
+
+            # −2(aD + Σc) xx + x flux + flux x = x y + y x with y = flux − (aD + Σc) x.
+            y = flux - X * (D * isotropic + across)[:, None]
+            return contracted_products([(X, y), *((u * c[:, None], u) for u, c in directions)], _monomial_map(D))
         bend = -2.0 * (D * isotropic + across)
         i, j = (index.tolist() for index in _upper(D))
         out, scratch = np.empty((n, len(i)), order="F"), np.empty(n)
@@ -194,6 +220,14 @@ class HarmonicFamily(SphereFamily):
     ) -> FloatArray:
         # Sums of matrices: a statistic xᵀEx has Δ = −2D xᵀEx, Hess(u, u) = 2uᵀEu − 2xᵀEx, ⟨∇, u⟩ = 2xᵀEu.
         n, D = X.shape
+        if self._in_kernels(X):
+            from tmsm.numerics.product_sums import product_sum
+
+            bend = sum((c for _, c, _ in directions if c is not None), isotropic * float(D))
+            matrix = product_sum([(X, X, -2.0 * bend)], w)
+            for u, c, delta in directions:
+                matrix += product_sum([(X, u, 2.0 * delta)] + ([] if c is None else [(u, u, 2.0 * c)]), w)
+            return self.join(np.zeros(0), matrix)
         one = np.ones(n) if w is None else w
         a: FloatArray = one * isotropic
         across = one * sum((c for _, c, _ in directions if c is not None), np.zeros(n))

@@ -110,7 +110,11 @@ class MatrixFisher(HarmonicFamily):
     def readings(self, params: Parameters) -> tuple[Reading, ...]:
         s = np.asarray(params.concentration)
         found = []
-        for name, pair in (("widest angle (1σ)", [1, 2]), ("middle angle (1σ)", [0, 2]), ("narrowest angle (1σ)", [0, 1])):
+        for name, pair in (
+            ("widest angle (1σ)", [1, 2]),
+            ("middle angle (1σ)", [0, 2]),
+            ("narrowest angle (1σ)", [0, 1]),
+        ):
             curvature = float(s[pair].sum())
             sigma = 1.0 / np.sqrt(curvature) if curvature > 0.0 else np.inf
             slope = np.zeros(3)

@@ -62,7 +62,9 @@ class AxisWithin(Region):
                 f"region must be a region of the sphere S², such as Cap(center, radius); got {type(region).__name__}."
             )
         if not region.manifold.has_longitudes:
-            raise InvalidInputError(f"region must lie on Sphere(2), where the axis points; it lies on {region.manifold!r}.")
+            raise InvalidInputError(
+                f"region must lie on Sphere(2), where the axis points; it lies on {region.manifold!r}."
+            )
         object.__setattr__(self, "axis", frozen_array(vector))
         object.__setattr__(self, "region", region)
 
@@ -150,7 +152,7 @@ class HopfMap:
         return np.stack([2.0 * row_dots(X @ B, V) for B in self._forms], axis=1)
 
     def lifted(self, X: FloatArray, G: FloatArray) -> FloatArray:
-        """The horizontal tangents (n, 4) of the same length above tangents G (n, 3) of S²: half the transposed derivative."""
+        """The horizontal tangents (n, 4) above tangents G (n, 3) of S², as long: half the transposed derivative."""
         return self.applied(X, G)
 
     def applied(self, V: FloatArray, G: FloatArray) -> FloatArray:

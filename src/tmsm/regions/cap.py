@@ -14,8 +14,8 @@ from tmsm.manifolds import Manifold, Sphere
 from tmsm.numerics.sphere_quadratics import minimise_on_sphere
 from tmsm.regions.ball_rules import cap_nodes_3d
 from tmsm.regions.borders import Constrained, SmoothBorder
-from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.constraint_sets import LinearConstraints
+from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.region import Region
 from tmsm.regions.rounding import zero_on_border
 
@@ -61,8 +61,14 @@ class Cap(SmoothBorder, Region):
         return Sphere(self.center.size - 1)
 
     def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        cosine = X @ self.center
-        inward: FloatArray = X * cosine[:, None]
+        return self.distance_either_sign(X, X @ self.center)
+
+    def distance_either_sign(
+        self, X: FloatArray, cosine: FloatArray, sign: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """`smooth_distance` of rows times signs (n,), its gradients times these; cosine = sign center·x is consumed."""
+        along = cosine if sign is None else cosine * sign
+        inward: FloatArray = X * along[:, None]
         np.subtract(self.center, inward, out=inward)  # P c, of length sin ρ
         sine = row_norms(inward)
         d = np.arctan2(sine, cosine)
@@ -71,7 +77,7 @@ class Cap(SmoothBorder, Region):
         inverse_sine = safe_inverse(sine)
         if len(sine) and sine.min() < 1e-15:
             inward[sine < 1e-15] = 0.0  # the centre and its antipode: P c is rounding noise
-        inward *= inverse_sine[:, None]
+        inward *= (inverse_sine if sign is None else inverse_sine * sign)[:, None]
         cosine *= inverse_sine
         cosine *= 2.0 - X.shape[1]
         return d, inward, cosine  # Δd = −(D−2) cot ρ, ρ = radius − d

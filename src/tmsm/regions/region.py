@@ -18,8 +18,8 @@ from tmsm.foundation.validation import check_count, check_option
 from tmsm.foundation.values import ValueObject
 from tmsm.manifolds import Manifold
 from tmsm.regions.borders import AxisAligned, Constrained, SmoothBorder
-from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.constraint_sets import joined_constraints, opposite_constraint
+from tmsm.regions.landmarks import Landmarks
 
 __all__ = ["METRICS", "Complement", "Everywhere", "Intersection", "Region", "Union", "best_axis", "multiplied"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -72,11 +72,9 @@ class RotationCap(SmoothBorder, Region):
         return Cap(self.center, 0.5 * self.angle)
 
     def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        Y, sign = _towards(self.center, X)
-        d, gradient, laplacian = self._cap.smooth_distance(Y)
-        if sign is not None:
-            gradient *= sign
-        return d, gradient, laplacian
+        cosine = X @ self.center
+        sign = np.copysign(1.0, cosine)
+        return self._cap.distance_either_sign(X, np.abs(cosine, out=cosine), sign)
 
     @property
     def reach(self) -> float:
@@ -133,7 +131,7 @@ def _towards(center: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray 
 def _quaternion(center: ArrayLike | Rotation) -> FloatArray:
     """A unit quaternion (4,) whose entry of largest size is positive, from any of the three forms of a rotation."""
     space = Rotations()
-    found: Any
+    found: FloatArray
     if is_scipy_rotation(center):
         found = space.from_rotation(center)  # type: ignore[arg-type]
         if len(found) != 1:
