@@ -101,7 +101,7 @@ class HarmonicFamily(SphereFamily):
         # ⟨∇t_a, ∇t_b⟩ = ⟨∇_E t_a, ∇_E t_b⟩ − g_a g_b t_a t_b, and the first is affine in x and xxᵀ.
         n, D = X.shape
         E = traceless_basis(D)
-        second = weighted_gram(X, weight)
+        second = self._second_moments(X, weight)
         m = D * self.has_linear
         g = self._degrees(D)
         if self._in_kernels(X):
@@ -158,6 +158,13 @@ class HarmonicFamily(SphereFamily):
         """The sum of weight sᵀs for functions s of monomials: theirs, mapped."""
         L = _feature_map((monomials.shape[1], self.has_linear))
         return L @ weighted_gram(monomials, weight) @ L.T
+
+    def _second_moments(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
+        if not self._in_kernels(X):
+            return weighted_gram(X, weight)
+        from tmsm.numerics.product_sums import product_sum
+
+        return product_sum([(X, X, weight)], None)
 
     def _in_kernels(self, X: FloatArray) -> bool:
         return not self.has_linear and len(X) >= _MANY_ROWS
@@ -250,7 +257,7 @@ class HarmonicFamily(SphereFamily):
 
     def join(self, linear: FloatArray, quadratic: FloatArray) -> FloatArray:
         """θ, shape (p,), from l and a symmetric S, of which the traceless part counts."""
-        coordinates = np.einsum("kij,ij->k", traceless_basis(len(quadratic)), quadratic)
+        coordinates: FloatArray = traceless_basis(len(quadratic)).reshape(-1, quadratic.size) @ quadratic.ravel()
         return np.concatenate([linear, coordinates]) if self.has_linear else coordinates
 
     def log_normaliser(self, theta: FloatArray) -> float:
