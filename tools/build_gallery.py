@@ -10,7 +10,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE, PICTURES = ROOT / "docs" / "gallery.md", ROOT / "docs" / "gallery"
-ORDER = ("milky_way", "storms", "hemisphere", "us_border", "sky_mask", "kent", "box", "exposure", "wrong_model")
+ORDER = (
+    "milky_way",
+    "storms",
+    "hemisphere",
+    "us_border",
+    "sky_mask",
+    "kent",
+    "box",
+    "exposure",
+    "wrong_model",
+    "protein_angles",
+    "orientations",
+    "direction_energy",
+    "ellipsoid",
+)
 HEAD = """# Gallery
 
 Every example below is a file in `examples/` and runs as it is: `python examples/storms.py picture.png`.

@@ -28,6 +28,7 @@ class SideBySide(LinearModel):
     """
 
     models: tuple[LinearModel, ...]
+    home = Manifold  # which one the factors say
     # Made again where they are needed: the last two are those of subclasses.
     _TRANSIENT: ClassVar[frozenset[str]] = frozenset(
         {"_shelf", "_known_constraint", "manifold", "_columns", "_blocks", "names", "chosen"}

@@ -132,7 +132,11 @@ class FitDisplay:
         rings = {label: rings_of(one, level) for label, one in zip(self.fits, found, strict=True)}
         centres = [centre for one in found if (centre := one.centre_point) is not None]
         centres += [mark.X[0] for mark in others if mark.is_single]
-        self.view_ = view_of(view, region, X, centres, [ring for some in rings.values() for ring in some], meaning)
+        curves = [ring for some in rings.values() for ring in some]
+        if density and region.manifold.is_closed and not region.manifold.has_longitudes:
+            levels = mass_levels(found[0].model, found[0].params, found[0].theta)
+            curves += [] if levels is None else [levels[1]]  # contours end nowhere on a closed surface
+        self.view_ = view_of(view, region, X, centres, curves, meaning)
         self.ax_ = axes_for(self.view_.shape) if ax is None else ax
         self.figure_ = self.ax_.figure
         self.view_.prepare(self.ax_)
