@@ -88,6 +88,18 @@ def sample(n, statistics, border, seed):
     return kept[:n]
 
 
+def nodes(border, n_nodes=200_000):
+    """Points inside a border (m, 3) and the logarithms of their areas (m,): a spiral lattice on the sphere, mapped."""
+    k = np.arange(n_nodes) + 0.5
+    height, turn = 1.0 - 2.0 * k / n_nodes, np.pi * (1.0 + np.sqrt(5.0)) * k
+    across = np.sqrt(1.0 - height**2)
+    u = np.column_stack([across * np.cos(turn), across * np.sin(turn), height])
+    log_area = np.log(4.0 * np.pi / n_nodes * HALF_AXES.prod() * np.linalg.norm(u / HALF_AXES, axis=1))
+    X = u * HALF_AXES
+    inside = region(border).signed_distance(X)[0] > 0.0
+    return X[inside], log_area[inside]
+
+
 def highest(theta):
     """A bound of θ·t on the surface: l·x + xᵀQx with x = a u, |u| = 1, is at most |a l| + λ_max(a Q a)."""
     top = float(np.linalg.norm(HALF_AXES * theta[:3]))

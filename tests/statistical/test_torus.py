@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tmsm
+from scenarios.torus import BOX, SETTINGS, pair
 from tests.registry import chosen
 from tmsm import weights
 from tmsm.data.rows import Rows
@@ -14,27 +15,9 @@ from tmsm.models import CosineVonMises, TrigonometricFamily
 from tmsm.models.torus_orbits import TorusPoint
 
 
-def pair(lam):
-    return np.array([[0.0, lam], [lam, 0.0]])
-
-
-BOX = tmsm.AngleBox([-1.2, -1.5], [1.0, 1.0])
-SETTINGS = {
-    "inside": (([0.4, -0.3], [3.0, 2.0], pair(1.2)), tmsm.AngleBox([-1.0, -1.2], [1.3, 1.0])),
-    "edge": (([1.0, 0.2], [3.0, 2.0], pair(1.0)), BOX),
-    "corner": (([1.0, 1.0], [3.0, 2.0], pair(-1.0)), BOX),
-    "outside": (([1.5, 0.2], [2.0, 2.0], pair(1.5)), BOX),
-    "three angles": (
-        ([0.5, -0.2, 0.9], [2.0, 2.0, 2.5], [[0.0, 0.8, -0.6], [0.8, 0.0, 0.5], [-0.6, 0.5, 0.0]]),
-        tmsm.AngleBox([-1.2, -1.5, -1.5], [1.0, 1.2, 1.0]),
-    ),
-}
-NAMES = ("mean_angles", "concentration", "interaction")
-
-
 def setting(name):
-    values, box = SETTINGS[name]
-    return tmsm.SineVonMises(), box, dict(zip(NAMES, map(np.asarray, values), strict=True))
+    truth, box = SETTINGS[name]
+    return tmsm.SineVonMises(), box, truth
 
 
 def standardised(fit, truth):
