@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self, final
 
 import numpy as np
@@ -15,6 +16,7 @@ from tmsm.manifolds.base import Manifold, multiplied
 from tmsm.manifolds.charts import Curve, FlatChart, SurfaceChart, Window
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.nearest import NearestPoints
+from tmsm.manifolds.solid_charts import SideBySide, SolidChart
 from tmsm.manifolds.sphere import Sphere
 from tmsm.manifolds.views import AngleView, ChartView, View
 
@@ -70,6 +72,11 @@ class Product(Manifold):
     @property
     def factors(self) -> tuple[Manifold, ...]:
         return self.parts
+
+    @cached_property
+    def columns(self) -> tuple[slice, ...]:
+        """Which columns of a point belong to each factor; asked for in every block of rows."""
+        return super().columns
 
     @property
     def dim(self) -> int:  # type: ignore[override]
@@ -240,7 +247,9 @@ class Product(Manifold):
     def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
         return np.concatenate([factor.scattered(n, rng) for factor in self.parts], axis=1)
 
-    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
+    def charts(self, window: Window | None) -> SolidChart | SurfaceChart | Curve | None:
+        if self.dim == 3:
+            return self._solid_chart(window)
         if not self._is_of_curves or not self.is_embedded:
             return None
         curves = [factor.charts(_of_columns(window, own)) for factor, own in self._pieces()]
@@ -262,6 +271,15 @@ class Product(Manifold):
             names = (f"{names[0]} 1", f"{names[1]} 2")
         low, high = np.array([first.low, second.low]), np.array([first.high, second.high])
         return FlatChart(low, high, embed, unroll, names)
+
+    def _solid_chart(self, window: Window | None) -> SolidChart | None:
+        parts: list[Curve | SurfaceChart] = []
+        for factor, own in self._pieces():
+            chart = factor.charts(_of_columns(window, own))
+            if not isinstance(chart, Curve | SurfaceChart):
+                return None
+            parts.append(chart)
+        return SideBySide(parts, self.tangent_of)
 
     def view(
         self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray, frame: Frame | None = None

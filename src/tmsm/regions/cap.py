@@ -61,7 +61,23 @@ class Cap(SmoothBorder, Region):
         return Sphere(self.center.size - 1)
 
     def smooth_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        if self.center.size == 2:
+            return self._distance_on_circle(X)
         return self.distance_either_sign(X, X @ self.center)
+
+    def _distance_on_circle(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """By the angle from the centre: products of angles ask for it once a row and factor."""
+        (a, b), x, y = self.center.tolist(), X[:, 0], X[:, 1]
+        angle = np.arctan2(a * y - b * x, a * x + b * y)
+        towards = -np.sign(angle)
+        np.abs(angle, out=angle)
+        if len(angle) and (angle.min() < 1e-15 or angle.max() > np.pi - 1e-15):
+            towards[(angle < 1e-15) | (angle > np.pi - 1e-15)] = 0.0  # the centre and its antipode
+        d = zero_on_border(np.subtract(self.radius, angle, out=angle))
+        inward = np.empty(X.shape, order="F")
+        np.multiply(y, -towards, out=inward[:, 0])
+        np.multiply(x, towards, out=inward[:, 1])
+        return d, inward, np.zeros(len(X))  # Δd = 0 in dimension one
 
     def distance_either_sign(
         self, X: FloatArray, cosine: FloatArray, sign: FloatArray | None = None
