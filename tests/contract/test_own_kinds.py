@@ -60,6 +60,29 @@ def test_every_weight_that_applies(weight):
     assert fit.information_criterion_ > -fit.score(rows())
 
 
+def test_functions_of_a_user_on_a_manifold_of_a_user():
+    """The region and the family by functions alone: their derivatives need `acceleration`."""
+    import jax.numpy as jnp
+
+    def above(x):
+        return x[2] - 0.5
+
+    def statistics(x):
+        return jnp.stack([x[0], x[1], x[2] - 0.5 * x[2] ** 2])
+
+    cylinder = own().Cylinder()
+    family = tmsm.ExponentialFamily(statistics, cylinder)
+    X = rows(500)
+    V = cylinder.project_tangent(X, np.random.default_rng(0).standard_normal(X.shape))
+    np.testing.assert_allclose(family.hessian(X, V), own().CylinderVonMises().hessian(X, V), atol=1e-12)
+    by_functions = tmsm.ScoreMatching(family, tmsm.Implicit(above, cylinder)).fit(rows())
+    assert within(by_functions)
+    # The same border with the same weight is the same estimate.
+    same = tmsm.ScoreMatching(family, own().Above(0.5), "saturating").fit(rows())
+    by_hand = tmsm.ScoreMatching(own().CylinderVonMises(), own().Above(0.5), "saturating").fit(rows())
+    np.testing.assert_allclose(same.natural_params_, by_hand.natural_params_, rtol=1e-9)
+
+
 def test_a_wrong_border_is_noticed():
     """Negative control: rows that stop at another height than the region says."""
     fit = tmsm.ScoreMatching(own().CylinderVonMises(), own().Above(-0.5), "saturating").fit(rows())

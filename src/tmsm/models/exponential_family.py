@@ -156,6 +156,12 @@ class ExponentialFamily(LinearModel):
             raise InvalidInputError("coefficients must be finite; there are NaN or infinite entries.")
         return theta
 
+    def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
+        raise self._missing(
+            f"sampler: of {self._t.name} only the statistics are known. ScoreMatching, its errors and its tests need "
+            "none. The exact likelihood and densities need one where the region has no nodes to integrate on"
+        )
+
     def extent(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         D = self.space.embedding_dim
         return np.full(D, -np.inf), np.full(D, np.inf)
