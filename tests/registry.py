@@ -286,16 +286,24 @@ MODELS += [
     (
         (tmsm.VonMisesFisher(3.0) * tmsm.Kent()).on(tmsm.Sphere(1) * tmsm.Sphere(2)),
         {
-            **{"mean_direction_1": unit(1, -0.5), "mean_direction_2": _kent["mean_direction"], "concentration_1": 3.0},
-            **{"concentration_2": 5.0, "major_axis": _kent["major_axis"], "minor_axis": _kent["minor_axis"]},
+            "mean_direction_1": unit(1, -0.5),
+            "mean_direction_2": _kent["mean_direction"],
+            "concentration_1": 3.0,
+            "concentration_2": 5.0,
+            "major_axis": _kent["major_axis"],
+            "minor_axis": _kent["minor_axis"],
             "ovalness": 1.5,
         },
     ),
     (
         (_place_and_size * tmsm.SineVonMises()).on(_sphere_and_line * tmsm.Torus(2)),
         {
-            **{"mean_direction": unit(1, -2, 1), "concentration_1": 3.0, **_line, "mean_angles": [0.4, -2.3]},
-            **{"concentration_2": [3.0, 2.0], "interaction": [[0.0, 1.2], [1.2, 0.0]]},
+            "mean_direction": unit(1, -2, 1),
+            "concentration_1": 3.0,
+            **_line,
+            "mean_angles": [0.4, -2.3],
+            "concentration_2": [3.0, 2.0],
+            "interaction": [[0.0, 1.2], [1.2, 0.0]],
         },
     ),
     (_interacting, _interaction),

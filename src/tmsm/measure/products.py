@@ -27,11 +27,11 @@ def combined_nodes(parts: Sequence[tuple[FloatArray, FloatArray, int, Doubts]]) 
         if len(own.X) == 0:
             continue
         places = _side_by_side([own.X if j == k else X for j, (X, *_) in enumerate(parts)])
-        shares = [_outer([area if j == k else w for j, (_, w, *_) in enumerate(parts)]) for area in (own.bias, own.blind)]
+        others = [w for j, (_, w, *_) in enumerate(parts) if j != k]
+        bias, spread, blind = (_outer([*others[:k], area, *others[k:]]) for area in (own.bias, own.spread, own.blind))
         # Above one place all are alike: their squares must add up to the square of their sum.
-        others = np.prod([len(w) for j, (_, w, *_) in enumerate(parts) if j != k])
-        spread = _outer([own.spread if j == k else w for j, (_, w, *_) in enumerate(parts)]) * np.sqrt(others)
-        doubts.append(Doubts(places, shares[0], spread, shares[1]))
+        spread *= np.sqrt(np.prod([len(w) for w in others]))
+        doubts.append(Doubts(places, bias, spread, blind))
     return TreeNodes(points, weights, min(inside for *_, inside, _ in parts), Doubts.joined(doubts, points.shape[1]))
 
 

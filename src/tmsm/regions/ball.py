@@ -92,6 +92,4 @@ class _InsideBall(Constrained):
     def constraint_frame(self, X: FloatArray) -> ConstraintFrame:
         inward = self.center - X
         values = 0.5 * (self.radius**2 - row_dots(inward, inward))
-        return ConstraintFrame(
-            values[:, None], (inward,), np.full((len(X), 1), -float(X.shape[1])), lambda k, V: -V
-        )
+        return ConstraintFrame(values[:, None], (inward,), np.full((len(X), 1), -float(X.shape[1])), lambda k, V: -V)

@@ -14,8 +14,8 @@ from tmsm.foundation.validation import check_vector
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.borders import AxisAligned, AxisFrame, Constrained
-from tmsm.regions.landmarks import Landmarks, pieces
 from tmsm.regions.constraint_sets import MAX_CONSTRAINTS, LinearConstraints
+from tmsm.regions.landmarks import Landmarks, pieces
 from tmsm.regions.region import Region
 from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 

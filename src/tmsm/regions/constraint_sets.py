@@ -12,7 +12,14 @@ from tmsm.foundation.arrays import FloatArray, row_norms
 from tmsm.manifolds import Manifold
 from tmsm.regions.borders import Constrained, ConstraintFrame
 
-__all__ = ["MAX_CONSTRAINTS", "JoinedConstraints", "LinearConstraints", "convex_constraints", "joined_constraints", "opposite_constraint"]
+__all__ = [
+    "MAX_CONSTRAINTS",
+    "JoinedConstraints",
+    "LinearConstraints",
+    "convex_constraints",
+    "joined_constraints",
+    "opposite_constraint",
+]
 
 # Beyond so many a weight for them is neither fast nor better than others.
 MAX_CONSTRAINTS = 12
@@ -94,9 +101,7 @@ class _Opposite(Constrained):
 
     def constraint_frame(self, X: FloatArray) -> ConstraintFrame:
         frame = self.of.constraint_frame(X)
-        return ConstraintFrame(
-            -frame.values, (-frame.gradients[0],), -frame.laplacians, lambda k, V: -frame.bend(k, V)
-        )
+        return ConstraintFrame(-frame.values, (-frame.gradients[0],), -frame.laplacians, lambda k, V: -frame.bend(k, V))
 
 
 def opposite_constraint(constraints: Constrained | None) -> Constrained | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -60,7 +61,7 @@ class ProductRegion(Region):
         return {"parts": self.parts}
 
     @classmethod
-    def from_arguments(cls, *, parts: tuple[Region, ...]) -> Self:
+    def from_arguments(cls, *, parts: tuple[Region, ...]) -> Self:  # type: ignore[override]
         return cls(*parts)
 
     @property
@@ -73,7 +74,7 @@ class ProductRegion(Region):
         return self.parts
 
     @cached_property
-    def manifold(self) -> Manifold:  # type: ignore[override]
+    def manifold(self) -> Manifold:
         """The product of the manifolds of the parts."""
         first, *others = (part.manifold for part in self.parts)
         whole: Manifold = first
@@ -85,7 +86,7 @@ class ProductRegion(Region):
     def part_columns(self) -> tuple[slice, ...]:
         """Which columns of a point belong to each part."""
         ends = np.cumsum([0, *(part.manifold.embedding_dim for part in self.parts)]).tolist()
-        return tuple(slice(start, end) for start, end in zip(ends[:-1], ends[1:], strict=True))
+        return tuple(slice(start, end) for start, end in pairwise(ends))
 
     @property
     def as_given(self) -> Region:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -112,22 +113,26 @@ class WeightField:
     ) -> FloatArray:
         """⟨W, Hess u⟩, shape (n,), of a function by its second derivative along tangent rows and its Laplacian."""
         if self.blocks:
-            total = np.zeros(len(X))
-            for own, field in self.blocks:
-                factor = manifold.within(own)
-
-                def within(V: FloatArray, own: slice = own) -> FloatArray:
-                    return second(padded(V, own, X.shape[1]))
-
-                frame = factor.tangent_frame(X[:, own])
-                total = total + field.contract(
-                    factor, X[:, own], within, lambda within=within, frame=frame: sum(map(within, frame))
-                )
-            return total
+            return self._contract_blocks(manifold, X, second)
         a = self.isotropic
         total = a * laplacian() if isinstance(a, np.ndarray) or a != 0.0 else np.zeros(1)
         for u, c in self.tensor_directions:
             total = total + c * second(u)
+        return total
+
+    def _contract_blocks(
+        self, manifold: Manifold, X: FloatArray, second: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        total = np.zeros(len(X))
+        for own, field in self.blocks:
+            factor, D = manifold.within(own), X.shape[1]
+
+            def within(V: FloatArray, own: slice = own, D: int = D) -> FloatArray:
+                return second(padded(V, own, D))
+
+            bends = [within(u) for u in factor.tangent_frame(X[:, own])]
+            trace = np.sum(bends, axis=0)
+            total += field.contract(factor, X[:, own], within, partial(np.asarray, trace))
         return total
 
 

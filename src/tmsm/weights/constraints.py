@@ -26,13 +26,13 @@ class Constraints(Weight):
     """W = P − N (NᵀN + E)⁻¹ Nᵀ for a region {h_k > 0 for all k} of a few smooth functions.
 
     N has the columns V_k = ∇h_k and E is diagonal with E_k = 2|V_k| h_k/s_k + h_k²/s_k².  On the face h_k = 0 there
-    is E_k = 0, so that W V_k = 0 exactly, and in a corner this holds for every face that meets there.  W does not change
-    when h_k is multiplied by a number, and it is smooth where ∇h_k = 0.  With one constraint W = P − VVᵀ/(|V| + h/s)².
+    is E_k = 0, so that W V_k = 0 exactly, and in a corner this holds for every face that meets there.  W does not
+    change when h_k is multiplied by a number, and is smooth where ∇h_k = 0.  With one constraint W = P − VVᵀ/(|V| + h/s)².
 
     Parameters
     ----------
     scale
-        The lengths s_k: a positive number, one for each constraint, or "median": a multiple of the medians of the data's
+        The lengths s_k: a positive number, one for each constraint, or "median": four times the medians of the data's
         h_k/|V_k|, taken once, at the first fit.
     """
 
@@ -57,8 +57,9 @@ class Constraints(Weight):
         constraints = region.constraints
         if constraints is None:
             raise InvalidInputError(
-                "The constraint weight needs a region that is known by a few smooth functions, such as a convex polygon "
-                f"of few edges, an intersection of caps, or Implicit; {type(region).__name__} is not. Use 'combined'."
+                "The constraint weight needs a region that is known by a few smooth functions, such as a convex "
+                "polygon of few edges, an intersection of caps, or Implicit; "
+                f"{type(region).__name__} is not. Use 'combined'."
             )
         K = constraints.n_constraints
         if isinstance(self.scale, str):
@@ -98,7 +99,10 @@ def _median_length(frame: ConstraintFrame, k: int) -> float:
 def _constraint_field(frame: ConstraintFrame, scale: FloatArray) -> WeightField:
     """W and its divergence.
 
-    With m = M⁻¹, M = NᵀN + E, and a_k = Σ_l m_kl V_l, div(N m Nᵀ) = Σ_k (Δh_k a_k + H_k a_k) − Σ_b (Σ_a ∂_{a_a} M_ab) a_b,
+    With m = M⁻¹, M = NᵀN + E, and a_k = Σ_l m_kl V_l,
+
+        div(N m Nᵀ) = Σ_k (Δh_k a_k + H_k a_k) − Σ_b (Σ_a ∂_{a_a} M_ab) a_b,
+
     where ∂_v M_ab = ⟨H_a v, V_b⟩ + ⟨H_b v, V_a⟩ + δ_ab ∂_v E_a.
     """
     V, h, K = frame.gradients, np.maximum(frame.values, 0.0), len(frame.gradients)

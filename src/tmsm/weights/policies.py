@@ -168,13 +168,14 @@ class Combined(WeightPolicy):
     Parameters
     ----------
     level
-        1: two scales; 2: and fields along the border (in dimension two, from a scalar base); 3, 4: and
-        polynomials of degree two, three; 5: those at two scales.  By default the highest level whose number m
-        of equations fits the number n of rows: 10 m² ≤ n, or 40 m² ≤ n if the base is more than a scalar
-        weight and the rest brings less.
+        1: two scales; 2: and fields along the border (in dimension two, from a scalar base), or the plain distance
+        (from constraints); 3, 4: and polynomials of degree two, three; 5: those at two scales.  By default the highest
+        level whose number m of equations fits the number n of rows: 10 m² ≤ n, or 40 m² ≤ n if the base is
+        componentwise or normal-only and the rest brings less.  A product of regions has the first level only.
     base
-        The weight of which two scales are taken: `Saturating`, `Componentwise` or `Normal`.  By default
-        componentwise where the region has axes, normal-only where its border is smooth, else saturating.
+        The weight of which two scales are taken: `Saturating`, `Componentwise`, `Normal`, `Constraints` or `Blocks`.
+        By default blocks for a product of regions, componentwise where the region has axes, normal-only where its
+        border is smooth, constraints where it is known by a few smooth functions, else saturating.
     scale
         Of the polynomials and fields along the border: a positive number in the units of the distance, or "median",
         the median distance of the data to the border, taken once, at the first fit.
@@ -196,9 +197,11 @@ class Combined(WeightPolicy):
             if level > len(_LEVELS):
                 raise InvalidInputError(f"level must be at most {len(_LEVELS)}; got {level}.")
             object.__setattr__(self, "level", level)
-        if self.base is not None and not isinstance(self.base, Saturating | Componentwise | Normal | Constraints | Blocks):
+        bases = Saturating | Componentwise | Normal | Constraints | Blocks
+        if self.base is not None and not isinstance(self.base, bases):
             raise InvalidTypeError(
-                f"base must be a Saturating, Componentwise, Normal, Constraints or Blocks weight; got {type(self.base).__name__}."
+                "base must be a Saturating, Componentwise, Normal, Constraints or Blocks weight; "
+                f"got {type(self.base).__name__}."
             )
         object.__setattr__(self, "scale", check_scale(self.scale))
         check_option(self.metric, METRICS[:2], "metric")

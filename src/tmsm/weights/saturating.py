@@ -7,8 +7,8 @@ from typing import final
 
 import numpy as np
 
-from tmsm.foundation.validation import check_option
 from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.validation import check_option
 from tmsm.foundation.values import frozen_array
 from tmsm.regions import BorderView
 from tmsm.regions.region import METRICS

@@ -13,8 +13,8 @@ from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.borders import Constrained
-from tmsm.regions.landmarks import Landmarks, ring_landmarks
 from tmsm.regions.constraint_sets import convex_constraints
+from tmsm.regions.landmarks import Landmarks, ring_landmarks
 from tmsm.regions.polygon.outlines import open_ring
 from tmsm.regions.region import Region
 from tmsm.regions.rounding import zero_on_border

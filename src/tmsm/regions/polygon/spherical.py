@@ -20,8 +20,8 @@ from tmsm.manifolds import Manifold, Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
 from tmsm.regions.borders import Constrained
-from tmsm.regions.landmarks import Landmarks, ring_landmarks
 from tmsm.regions.constraint_sets import convex_constraints
+from tmsm.regions.landmarks import Landmarks, ring_landmarks
 from tmsm.regions.polygon.files import file_polygons
 from tmsm.regions.polygon.geojson import (
     continuous_polygons,
