@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Self, final
@@ -20,7 +19,7 @@ from tmsm.measure.integrals import LogMass, integrate_kernel
 from tmsm.models.constraints import Constraint, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
-from tmsm.models.tangents import FactorTangent, Tangent
+from tmsm.models.tangents import Coefficient, Directions, FactorTangent, Tangent
 from tmsm.regions import Region
 
 __all__ = ["DensityAt", "FactorTangent", "LinearModel", "Model", "Tangent", "multiplied"]
@@ -456,12 +455,7 @@ class LinearModel(Model, Tangent):
             total += weighted_gram(gradient[:, :, j], weight)
         return total
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         a = isotropic[:, None] if isinstance(isotropic, np.ndarray) else isotropic
         total: FloatArray = self.laplacian(X) * a
         for u, c in directions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -20,6 +20,7 @@ from tmsm.measure.nodes import has_nodes
 from tmsm.models.base import FactorTangent, LinearModel
 from tmsm.models.constraints import minimise_over
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.tangents import Coefficient, Directions
 from tmsm.regions import Everywhere
 
 __all__ = ["ExponentialFamily"]
@@ -124,12 +125,7 @@ class ExponentialFamily(LinearModel):
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         return self._whole.gradient_gram(X, weight)
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         return self._whole.weighted_hessian(X, isotropic, directions)
 
     def in_factor(self, manifold: Manifold, k: int) -> FactorTangent:
@@ -231,12 +227,7 @@ class _Within(FactorTangent):
             total += weighted_gram(slopes[:, j], weight)
         return total
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         # ⟨W, Hess t⟩ = ⟨W, D²t⟩ + Dt·⟨W, II⟩, with P and uuᵀ in the coordinates of the points.
         own, manifold = X[:, self.columns], self.manifold
         a = np.broadcast_to(np.asarray(isotropic, dtype=np.float64), len(X))

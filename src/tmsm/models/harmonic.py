@@ -20,6 +20,7 @@ from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.models.constraints import Constraint, minimise_over
 from tmsm.models.envelope import AngularEnvelope
 from tmsm.models.spherical import SphereFamily
+from tmsm.models.tangents import Coefficient, Directions, Fluxes
 from tmsm.numerics.newton import Objective
 from tmsm.numerics.sphere_integral import SphereMixture, sphere_mixture
 
@@ -117,12 +118,7 @@ class HarmonicFamily(SphereFamily):
             total[m:, :m] += cross.T
         return total
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         D = X.shape[1]
         g = self._degrees(D)
         # t times −g (a (g + D − 2) + Σ c), and 2 c uᵀEu.
@@ -181,11 +177,7 @@ class HarmonicFamily(SphereFamily):
         return self._gram(self._monomials(X, u), weight)
 
     def residual_rows(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-        flux: FloatArray,
+        self, X: FloatArray, isotropic: Coefficient, directions: Directions, flux: FloatArray
     ) -> FloatArray:
         # As in `weighted_hessian`, for the monomials: −2(aD + Σc) xx + Σ 2c uu + x flux + flux x, mapped once.
         n, D = X.shape
@@ -219,11 +211,7 @@ class HarmonicFamily(SphereFamily):
         return np.hstack([linear, quadratic])
 
     def divergence_sum(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray | None, FloatArray | float]],
-        w: FloatArray | None,
+        self, X: FloatArray, isotropic: Coefficient, directions: Fluxes, w: FloatArray | None
     ) -> FloatArray:
         # Sums of matrices: a statistic xᵀEx has Δ = −2D xᵀEx, Hess(u, u) = 2uᵀEu − 2xᵀEx, ⟨∇, u⟩ = 2xᵀEu.
         n, D = X.shape

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -17,6 +16,7 @@ from tmsm.models.base import LinearModel
 from tmsm.models.boosted import Boosted
 from tmsm.models.constraints import Constraint, HalfLine
 from tmsm.models.parameters import Field, Parameters
+from tmsm.models.tangents import Coefficient, Directions
 
 __all__ = ["HyperboloidDistribution"]
 
@@ -101,12 +101,7 @@ class HyperboloidDistribution(LinearModel):
         gram[0, 0] = np.sum(row_dots(X, X) * weight)
         return gram
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         # Both Δt and Hess t(u, u) are multiples of t: t (a dim + Σ c).
         total = np.full(len(X), isotropic * float(X.shape[1]))
         for _, c in directions:

@@ -12,7 +12,7 @@ Derivatives of a product t_i(x) t_j(y):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self, final
@@ -30,6 +30,7 @@ from tmsm.models.harmonic import maximum_over
 from tmsm.models.marginal import Marginal, has_marginal, no_marginal
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.side_by_side import SideBySide, box_of_closed, lengths_apart, own_factor
+from tmsm.models.tangents import Coefficient, Directions
 
 __all__ = ["CentredInteraction", "InteractingModel"]
 
@@ -195,12 +196,7 @@ class InteractingModel(SideBySide):
             total += self._one_side(k).gram(X, weight, self.models[k].gradient_gram)
         return total
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         a, Xa, b, Xb = self._sides(X)
         left, right = self.columns
         bend_s = a.weighted_hessian(Xa, isotropic, lengths_apart(directions, left))
@@ -417,12 +413,7 @@ class _InFactor(FactorTangent):
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         return self.side.gram(X, weight, self.functions.gradient_gram)
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         return self.side.spread(X, self.functions.weighted_hessian(X[:, self.side.own], isotropic, directions))
 
 
@@ -490,12 +481,7 @@ class CentredInteraction(AnotherForm):
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         return self.form.gradient_gram(X, weight)
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         return self.form.weighted_hessian(X, isotropic, directions)
 
     def in_factor(self, manifold: Manifold, k: int) -> FactorTangent:

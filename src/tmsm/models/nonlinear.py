@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, row_dots
 from tmsm.models.base import Model, Tangent
+from tmsm.models.tangents import Coefficient, Directions
 
 __all__ = ["NonlinearModel", "parameter_sizes"]
 
@@ -70,12 +70,7 @@ class _Differences(Tangent):
         ]
         return np.stack(columns, axis=1)
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         model = self.model
 
         def contracted(theta: FloatArray) -> FloatArray:

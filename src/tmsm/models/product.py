@@ -20,6 +20,7 @@ from tmsm.models.parameters import Field, Parameters
 from tmsm.models.product_sets import block_diagonal, product_set
 from tmsm.models.readings import Reading
 from tmsm.models.side_by_side import SideBySide, box_of_closed, lengths_apart, own_factor
+from tmsm.models.tangents import Coefficient, Directions
 
 __all__ = ["ProductModel"]
 
@@ -161,12 +162,7 @@ class ProductModel(SideBySide):
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         return block_diagonal([model.gradient_gram(own, weight) for model, own in self.pieces(X)])
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         parts = [
             model.weighted_hessian(own, isotropic, lengths_apart(directions, columns))
             for (model, own), columns in zip(self.pieces(X), self.columns, strict=True)
@@ -290,12 +286,7 @@ class _OwnBlock(FactorTangent):
         out[self.block, self.block] = self.functions.gradient_gram(X[:, self.columns], weight)
         return out
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         return self._among_all(self.functions.weighted_hessian(X[:, self.columns], isotropic, directions))
 
 

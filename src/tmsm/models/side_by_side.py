@@ -16,6 +16,7 @@ from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTy
 from tmsm.manifolds import Manifold
 from tmsm.models.base import FactorTangent, LinearModel
 from tmsm.models.product_sets import block_slices
+from tmsm.models.tangents import Coefficient, Directions
 from tmsm.regions import Region
 
 __all__ = ["SideBySide", "box_of_closed", "lengths_apart", "own_factor"]
@@ -181,12 +182,7 @@ class _Whole(FactorTangent):
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         return self.model.gradient_gram(X, weight)
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         return self.model.weighted_hessian(X, isotropic, directions)
 
 

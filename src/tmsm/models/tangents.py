@@ -12,7 +12,13 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray, padded, weighted_gram, weighted_sum
 from tmsm.manifolds import Manifold
 
-__all__ = ["FactorTangent", "Tangent"]
+__all__ = ["Coefficient", "Directions", "FactorTangent", "Fluxes", "Tangent"]
+
+# Of rows: an array (n,), or one number for all.
+Coefficient = FloatArray | float
+# Pairs (u, c) of W = a P + Σ c uuᵀ, and triples (u, c, δ) with div W = Σ δ u.
+Directions = Sequence[tuple[FloatArray, FloatArray]]
+Fluxes = Sequence[tuple[FloatArray, FloatArray | None, Coefficient]]
 
 
 class _Contractions(ABC):
@@ -26,12 +32,7 @@ class _Contractions(ABC):
         """⟨∇s, v⟩ for tangent rows V (n, D), shape (n, p)."""
 
     @abstractmethod
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         """⟨W, Hess s⟩ = a Δs + Σ c Hess s(u, u) for W = a P + Σ c uuᵀ, a new array of shape (n, p).
 
         Directions are pairs (u, c), u of length one.
@@ -42,11 +43,7 @@ class _Contractions(ABC):
         return weighted_gram(self.gradient_dot(X, u), weight)
 
     def residual_rows(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-        flux: FloatArray,
+        self, X: FloatArray, isotropic: Coefficient, directions: Directions, flux: FloatArray
     ) -> FloatArray:
         """⟨W, Hess s⟩ + ⟨∇s, flux⟩ for tangent rows of flux (n, D), a new array of shape (n, p)."""
         rows = self.weighted_hessian(X, isotropic, directions)
@@ -54,11 +51,7 @@ class _Contractions(ABC):
         return rows
 
     def divergence_sum(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray | None, FloatArray | float]],
-        w: FloatArray | None,
+        self, X: FloatArray, isotropic: Coefficient, directions: Fluxes, w: FloatArray | None
     ) -> FloatArray:
         """Sum over rows of w div(W∇s), shape (p,); directions are triples (u, c, δ), div W = Σ δ u."""
         tensor = [(u, c) for u, c, _ in directions if c is not None]
@@ -94,12 +87,7 @@ class FactorTangent(_Contractions):
         """Sum over rows of weight ⟨∇s, ∇sᵀ⟩ in the factor, shape (p, p)."""
 
     def add_residuals(
-        self,
-        out: FloatArray,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-        flux: FloatArray,
+        self, out: FloatArray, X: FloatArray, isotropic: Coefficient, directions: Directions, flux: FloatArray
     ) -> None:
         """Add the `residual_rows` to an array (n, p)."""
         out += self.residual_rows(X, isotropic, directions, flux)
@@ -123,12 +111,7 @@ class _InFactor(FactorTangent):
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         return np.asarray(sum(weighted_gram(self.gradient_dot(X, u), weight) for u in self._frame(X)))
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         a = np.broadcast_to(np.asarray(isotropic, dtype=np.float64), len(X))
         pairs = [(u, a) for u in self._frame(X)] if a.any() else []
         return self.whole.weighted_hessian(

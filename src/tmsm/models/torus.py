@@ -10,7 +10,6 @@ so that everything follows from the statistics themselves.  Points are the cosin
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, final
 
@@ -23,6 +22,7 @@ from tmsm.manifolds import Manifold, Torus
 from tmsm.manifolds.torus_angles import angles_to_torus
 from tmsm.models.base import FactorTangent, LinearModel
 from tmsm.models.constraints import minimise_over
+from tmsm.models.tangents import Coefficient, Directions, Fluxes
 from tmsm.numerics.torus_cells import TorusCells, torus_cells
 from tmsm.numerics.torus_integral import torus_integral
 
@@ -109,12 +109,7 @@ class WaveFamily(LinearModel):
         K = np.repeat(self._modes_at(X), 2, axis=0)
         return _turned_gram(weighted_gram(self.statistics(X), weight)) * (K @ K.T)
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         K = self._modes_at(X)
         a = isotropic[:, None] if isinstance(isotropic, np.ndarray) else isotropic
         coefficient = np.broadcast_to(a * -(K**2).sum(axis=1).astype(np.float64), (len(X), len(K)))
@@ -213,12 +208,7 @@ class _OneAngle(FactorTangent):
         total[np.ix_(self.columns, self.columns)] = gram
         return total
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         # A circle has one direction: W = a + Σ c, for directions u of length one.
         weight = sum((c for _, c in directions), isotropic)
         weight = -np.asarray(weight, dtype=np.float64)
@@ -231,12 +221,7 @@ class _OneAngle(FactorTangent):
         return out
 
     def add_residuals(
-        self,
-        out: FloatArray,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-        flux: FloatArray,
+        self, out: FloatArray, X: FloatArray, isotropic: Coefficient, directions: Directions, flux: FloatArray
     ) -> None:
         slope = X[:, 2 * self.j] * flux[:, 1] - X[:, 2 * self.j + 1] * flux[:, 0]
         bend = sum((c for _, c in directions), isotropic)
@@ -253,11 +238,7 @@ class _OneAngle(FactorTangent):
             out[:, column] -= scratch
 
     def divergence_sum(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray | None, FloatArray | float]],
-        w: FloatArray | None,
+        self, X: FloatArray, isotropic: Coefficient, directions: Fluxes, w: FloatArray | None
     ) -> FloatArray:
         c, s = X[:, 2 * self.j], X[:, 2 * self.j + 1]
         bend: FloatArray | float = isotropic

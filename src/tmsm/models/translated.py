@@ -1,6 +1,5 @@
 """A flat family written about another origin, so that sums over far-away coordinates keep their digits."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -12,6 +11,7 @@ from tmsm.models.another_form import AnotherForm
 from tmsm.models.base import LinearModel
 from tmsm.models.constraints import Constraint
 from tmsm.models.parameters import Parameters
+from tmsm.models.tangents import Coefficient, Directions
 
 __all__ = ["Translated"]
 
@@ -54,12 +54,7 @@ class Translated(AnotherForm):
     def gradient_gram(self, X: FloatArray, weight: FloatArray | float) -> FloatArray:
         return self.model.gradient_gram(X - self.origin, weight)
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         return self.model.weighted_hessian(X - self.origin, isotropic, directions)
 
     def make_constraint(self) -> Constraint:

@@ -1,7 +1,6 @@
 """The von Mises–Fisher family on the sphere S^(D−1): p(x) ∝ exp(κ μ·x)."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -14,6 +13,7 @@ from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, HalfL
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading, length_reading
 from tmsm.models.spherical import SphereFamily
+from tmsm.models.tangents import Coefficient, Directions
 from tmsm.numerics.sphere_integral import sphere_mixture
 
 __all__ = ["VonMisesFisher", "concentration_from_resultant", "log_sphere_integral", "mean_resultant"]
@@ -77,12 +77,7 @@ class VonMisesFisher(SphereFamily):
         total = float(weight.sum()) if isinstance(weight, np.ndarray) else weight * len(X)
         return total * np.eye(X.shape[1]) - weighted_gram(X, weight)
 
-    def weighted_hessian(
-        self,
-        X: FloatArray,
-        isotropic: FloatArray | float,
-        directions: Sequence[tuple[FloatArray, FloatArray]],
-    ) -> FloatArray:
+    def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
         # Both Δt and Hess t(u, u) are multiples of x: −x (a (D−1) + Σ c).
         total = np.full(len(X), isotropic * (1.0 - X.shape[1]))
         for _, c in directions:
