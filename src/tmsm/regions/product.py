@@ -14,13 +14,13 @@ from tmsm.foundation.arrays import BoolArray, FloatArray, padded, safe_inverse
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold, Product
 from tmsm.regions.borders import AxisAligned, AxisFrame
-from tmsm.regions.region import Everywhere, Region, multiplied
+from tmsm.regions.region import Everywhere, Region, RegionOfParts, multiplied
 
 __all__ = ["ProductRegion"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ProductRegion(Region):
+class ProductRegion(RegionOfParts):
     """The product of regions: a point is inside if its part in each factor is.
 
     ``a * b`` makes one.  Its border has corners where two borders meet; the default weight has a block for each part.
@@ -93,26 +93,6 @@ class ProductRegion(Region):
         given = [part.as_given for part in self.parts]
         same = all(a is b for a, b in zip(given, self.parts, strict=True))
         return self if same else ProductRegion(*given)
-
-    @property
-    def shows_steps(self) -> bool:
-        return False
-
-    @property
-    def distance_slack(self) -> float:
-        return max(part.distance_slack for part in self.parts)
-
-    @property
-    def measures_distance(self) -> bool:
-        return all(part.measures_distance for part in self.parts)
-
-    @property
-    def frames(self) -> frozenset[str]:
-        return frozenset().union(*(part.frames for part in self.parts))
-
-    @property
-    def is_costly(self) -> bool:
-        return any(part.is_costly for part in self.parts)
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:

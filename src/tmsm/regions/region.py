@@ -21,7 +21,17 @@ from tmsm.regions.borders import AxisAligned, Constrained, SmoothBorder
 from tmsm.regions.constraint_sets import joined_constraints, opposite_constraint
 from tmsm.regions.landmarks import Landmarks
 
-__all__ = ["METRICS", "Complement", "Everywhere", "Intersection", "Region", "Union", "best_axis", "multiplied"]
+__all__ = [
+    "METRICS",
+    "Complement",
+    "Everywhere",
+    "Intersection",
+    "Region",
+    "RegionOfParts",
+    "Union",
+    "best_axis",
+    "multiplied",
+]
 
 METRICS = ("geodesic", "chordal", "projected")
 
@@ -400,10 +410,34 @@ class _OtherSide(SmoothBorder):
         return -d, -gradient, -laplacian
 
 
-class _Combination(Region):
-    """Several regions of one manifold; one of their distances is taken at each row."""
+class RegionOfParts(Region):
+    """What is made of several regions: what one of them says of itself holds of the whole."""
 
     parts: tuple[Region, ...]
+
+    @property
+    def shows_steps(self) -> bool:
+        return False
+
+    @property
+    def distance_slack(self) -> float:
+        return max(part.distance_slack for part in self.parts)
+
+    @property
+    def measures_distance(self) -> bool:
+        return all(part.measures_distance for part in self.parts)
+
+    @property
+    def frames(self) -> frozenset[str]:
+        return frozenset().union(*(part.frames for part in self.parts))
+
+    @property
+    def is_costly(self) -> bool:
+        return any(part.is_costly for part in self.parts)
+
+
+class _Combination(RegionOfParts):
+    """Several regions of one manifold; one of their distances is taken at each row."""
 
     def __post_init__(self) -> None:
         flat: list[Region] = []
@@ -431,28 +465,12 @@ class _Combination(Region):
             return self
         return replace(self, parts=given)  # type: ignore[type-var]
 
-    @property
-    def shows_steps(self) -> bool:
-        return False
-
     def rounded_to(self, steps: FloatArray) -> Region | None:
         rounded = [part.rounded_to(steps) for part in self.parts]
         if all(part is None for part in rounded):
             return None
         parts = tuple(part if new is None else new for part, new in zip(self.parts, rounded, strict=True))
         return replace(self, parts=parts)  # type: ignore[type-var]
-
-    @property
-    def distance_slack(self) -> float:
-        return max(part.distance_slack for part in self.parts)
-
-    @property
-    def frames(self) -> frozenset[str]:
-        return frozenset().union(*(part.frames for part in self.parts))
-
-    @property
-    def is_costly(self) -> bool:
-        return any(part.is_costly for part in self.parts)
 
     @cached_property
     def landmarks(self) -> Landmarks:
@@ -466,10 +484,6 @@ class _Combination(Region):
     @abstractmethod
     def _takes_over(self, candidate: FloatArray, current: FloatArray) -> BoolArray:
         """Which rows take the candidate's distance instead of the current one."""
-
-    @property
-    def measures_distance(self) -> bool:
-        return all(part.measures_distance for part in self.parts)
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.distance_in(X, "geodesic")
