@@ -185,3 +185,15 @@ def test_the_setting_has_the_statistics_of_the_mathematics():
     X = direction_energy.sample(5, "mean inside", 0)
     x, y = X[:, :3], X[:, 3:]
     np.testing.assert_allclose(MODEL.statistics(X), np.hstack([x, y, -0.5 * y**2, x * y]))
+
+
+def test_without_a_border_units_do_not_matter_either():
+    model, space = (
+        (tmsm.VonMisesFisher() * tmsm.MultivariateNormal()).interacting(second=[0]),
+        tmsm.Sphere(2) * tmsm.Euclidean(1),
+    )
+    truth = {"first": [2.0, 0.0, 3.0], "second": [1.0, 4.0], "interaction": [[1.5], [-1.0], [0.5]]}
+    X = model.on(space).sample(1000, random_state=0, **truth)
+    plain, scaled = (tmsm.ScoreMatching(model, tmsm.Everywhere(space)).fit(X * [1, 1, 1, unit]) for unit in (1.0, 1e4))
+    np.testing.assert_allclose(scaled.params_.interaction * 1e4, plain.params_.interaction, rtol=1e-9)
+    np.testing.assert_allclose(scaled.params_.first, plain.params_.first, rtol=1e-9)

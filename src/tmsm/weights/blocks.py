@@ -9,6 +9,7 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import check_number
 from tmsm.regions import BorderView, ProductRegion
 from tmsm.weights.base import Weight, WeightField
+from tmsm.weights.constant import spread_sizes
 
 __all__ = ["Blocks"]
 
@@ -71,14 +72,7 @@ class Blocks(Weight):
 
 
 def _sizes(view: BorderView) -> tuple[float, ...]:
-    """What makes derivatives along different parts comparable: squared spreads of the rows for each dimension."""
-    manifolds = [part.region.manifold for part in view.parts]
-    if manifolds[0].is_closed and all(manifold == manifolds[0] for manifold in manifolds):
-        return (1.0,) * len(manifolds)
-    spreads = [float(part.X.var(axis=0).sum()) / part.region.manifold.dim for part in view.parts]
-    if not min(spreads) > 0.0:
-        return (1.0,) * len(manifolds)
-    return tuple(spread / spreads[0] for spread in spreads)
+    return spread_sizes([part.region.manifold for part in view.parts], [part.X for part in view.parts])
 
 
 def _simplified(field: WeightField, view: BorderView) -> WeightField:

@@ -209,7 +209,7 @@ class Combined(WeightPolicy):
     def choose(self, setting: Setting) -> Choice:
         region = setting.region
         if not region.has_border:
-            return Choice.of(Constant())
+            return Choice.of(Constant().resolve(setting.view))
         if setting.why_single:
             raise InvalidInputError(setting.why_single)
         resolved = self.resolved(setting.view)
@@ -275,6 +275,8 @@ class Auto(WeightPolicy):
     combine: bool = True
 
     def choose(self, setting: Setting) -> Choice:
+        if not setting.region.has_border:
+            return Choice.of(Constant().resolve(setting.view))
         single = _single(setting.region)
         enough = ROWS_PER_SQUARE * (2 * setting.n_free) ** 2 <= setting.n_rows
         if self.combine and not setting.why_single and not _good_alone(single, setting.n_rows) and enough:
