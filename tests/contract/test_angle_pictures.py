@@ -29,7 +29,7 @@ def _texts(axis):
 def test_a_picture_of_angles_shows_the_box_whole(lower, upper, mean):
     box = tmsm.AngleBox(lower, upper)
     X, fit = _fit(box, mean)
-    display = fit.plot(marks={"truth": tmsm.angles_to_torus(mean)})
+    display = fit.plot(marks={"truth": tmsm.angles_to_torus(mean)}, density=False)
     (left, right), (bottom, top) = display.ax_.get_xlim(), display.ax_.get_ylim()
     ends = display.view_.forward(tmsm.angles_to_torus([lower, upper]))
     # The box goes from lower upwards to upper in the picture, too, and little else is shown.
@@ -61,6 +61,16 @@ def test_a_picture_has_the_mean_and_its_ellipse():
     ring = next(line.get_xydata() for line in display.ax_.get_lines() if len(line.get_xydata()) > 100)
     # How far a 95 % ellipse reaches along an axis is √χ²₂(0.95) = 2.4477 standard errors.
     np.testing.assert_allclose(0.5 * np.ptp(ring, axis=0) / fit.std_errors_.mean_angles, 2.4477, rtol=0.01)
+
+
+def test_contours_of_the_density_do_not_end_at_the_rim():
+    _, fit = _fit(tmsm.AngleBox([-0.5, -0.6], [0.6, 0.5]), [0.4, 0.2])
+    ax = fit.plot().ax_
+    low, high = np.transpose([ax.get_xlim(), ax.get_ylim()])
+    contours = [path.vertices for one in ax.collections for path in one.get_paths() if len(path.vertices) > 50]
+    assert len(contours) >= 2
+    for contour in contours:
+        assert ((contour > low) & (contour < high)).all()
 
 
 def test_a_whole_torus_is_shown_whole():
