@@ -18,10 +18,10 @@ def seconds(function):
     return time.perf_counter() - start
 
 
-def fit_ratios(X, repeats=7):
+def fit_ratios(X, model=MODEL, region=CAP, repeats=7):
     """Median time of a fit over that of X.T @ X, without and with standard errors, interleaved."""
-    plain = tmsm.ScoreMatching(MODEL, CAP, standard_errors=False)
-    full = tmsm.ScoreMatching(MODEL, CAP)
+    plain = tmsm.ScoreMatching(model, region, standard_errors=False)
+    full = tmsm.ScoreMatching(model, region)
     ratios = []
     for _ in range(repeats):
         peer = seconds(lambda: X.T @ X)
