@@ -33,7 +33,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"Kent\(\) or VonMisesFisher\(\)", "--model kent or --model vmf"),
     (r"\bVonMisesFisher\(\)(?!;)", "--model vmf"),
     (r"\bwhere balanced=False", ""),
-    (r"ScoreMatching needs none", "--method score needs none"),
+    (r"ScoreMatching needs (none|no integral)", r"--method score needs \1"),
     (r"use ScoreMatching or TruncatedMLE", "use --method score or --method mle"),
     (r"use ScoreMatching\b", "use --method score"),
     (r"use Everywhere\(Sphere\(2\)\)", "use --region everywhere"),
