@@ -84,6 +84,12 @@ class InteractingModel(SideBySide):
         object.__setattr__(self, "first", _check_indices(self.first, "first"))
         object.__setattr__(self, "second", _check_indices(self.second, "second"))
 
+    def __repr__(self) -> str:
+        if any(isinstance(model, SideBySide) for model in self.models):
+            return super().__repr__()
+        chosen = [f"{name}={value!r}" for name, value in (("first", self.first), ("second", self.second)) if value]
+        return f"({self.models[0]!r} * {self.models[1]!r}).interacting({', '.join(chosen)})"
+
     def check_manifold(self, manifold: Manifold) -> None:
         self._check_bound(self._bound(manifold))
 

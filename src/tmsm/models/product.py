@@ -62,6 +62,9 @@ class ProductModel(SideBySide):
         ]
         object.__setattr__(self, "models", tuple(flat))
 
+    def __repr__(self) -> str:
+        return " * ".join(map(repr, self.models))
+
     def interacting(self, first: Sequence[int] | None = None, second: Sequence[int] | None = None) -> InteractingModel:
         """The same two families with an interaction: products of their statistics are statistics, too.
 
