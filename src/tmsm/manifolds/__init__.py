@@ -9,6 +9,7 @@ from tmsm.manifolds.hyperbolic import Hyperbolic
 from tmsm.manifolds.level_set import LevelSet
 from tmsm.manifolds.product import Product, Torus
 from tmsm.manifolds.rotations import Rotations
+from tmsm.manifolds.solid_charts import SolidChart
 from tmsm.manifolds.sphere import Sphere
 from tmsm.manifolds.views import View
 
@@ -23,6 +24,7 @@ __all__ = [
     "Manifold",
     "Product",
     "Rotations",
+    "SolidChart",
     "Sphere",
     "SurfaceChart",
     "Torus",

@@ -14,9 +14,10 @@ from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots, row_norms
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import as_float_array, as_rows, check_count
 from tmsm.foundation.values import ValueObject
-from tmsm.manifolds.charts import SurfaceChart, Curve, Window
+from tmsm.manifolds.charts import Curve, SurfaceChart, Window
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.nearest import NearestPoints
+from tmsm.manifolds.solid_charts import SolidChart
 from tmsm.manifolds.units import DistanceUnit
 from tmsm.manifolds.views import ChartView, View
 
@@ -302,8 +303,8 @@ class Manifold(ValueObject, ABC):
         """Some points all over the manifold, shape (n, D), on which to try functions; uniform where that exists."""
         return self.uniform(n, rng)
 
-    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
-        """Flat coordinates in which to integrate, up to dimension two; None where only draws are left.
+    def charts(self, window: Window | None) -> SolidChart | SurfaceChart | Curve | None:
+        """Flat coordinates in which to integrate, up to dimension three; None where only draws are left.
 
         ``window``, corners of a box of the embedding space, says where, on a manifold without end.
         """

@@ -10,8 +10,9 @@ import numpy as np
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.validation import check_count
 from tmsm.manifolds.base import Manifold, WrittenCoordinates
-from tmsm.manifolds.charts import SurfaceChart, Curve, PlaneChart, Window
+from tmsm.manifolds.charts import Curve, PlaneChart, SurfaceChart, Window
 from tmsm.manifolds.nearest import NearestPoints
+from tmsm.manifolds.solid_charts import SolidChart, SolidWindow
 
 __all__ = ["Euclidean"]
 
@@ -106,17 +107,24 @@ class Euclidean(Manifold):
     def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
         return 2.0 * rng.standard_normal((n, self.dim)) + 0.5
 
-    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
-        if window is None or self.dim > 2:
+    def charts(self, window: Window | None) -> SolidChart | SurfaceChart | Curve | None:
+        if window is None or self.dim > 3:
             return None
         (low, *_), (high, *_) = window
         if self.dim == 1:
             return Curve(low, high, _as_column, high - low, lengths=_only_column, name="x")
-        return PlaneChart(*map(np.array, window))
+        lower, upper = map(np.array, window)
+        if self.dim == 2:
+            return PlaneChart(lower, upper)
+        return SolidWindow(lower, upper, self.tangent_of, _ones)
 
 
 def _as_column(s: FloatArray) -> FloatArray:
     return s[:, None]
+
+
+def _ones(X: FloatArray) -> FloatArray:
+    return np.ones(len(X))
 
 
 def _only_column(X: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import as_float_array, as_rows, check_count
 from tmsm.manifolds.charted import Charted, CoordinateChart
 from tmsm.manifolds.charts import Curve, SurfaceChart, Window
+from tmsm.manifolds.solid_charts import SolidChart, SolidWindow
 
 __all__ = ["Hyperbolic"]
 
@@ -140,13 +141,16 @@ class Hyperbolic(Charted):
     def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
         return self.exponential(np.zeros((n, self.dim)), rng.standard_normal((n, self.dim)) + 0.2)
 
-    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
-        if window is None or self.dim > 2:
+    def charts(self, window: Window | None) -> SolidChart | SurfaceChart | Curve | None:
+        if window is None or self.dim > 3:
             return None
         if self.dim == 1:
             low, high = (float(np.arcsinh(corner[0])) for corner in window)
             return Curve(low, high, _from_length, high - low, lengths=_to_length, name="s")
-        return CoordinateChart(np.array(window[0]), np.array(window[1]), self)
+        lower, upper = map(np.array, window)
+        if self.dim == 2:
+            return CoordinateChart(lower, upper, self)
+        return SolidWindow(lower, upper, self.tangent_of, lambda X: np.exp(self.log_volume(X)))
 
     def width_hint(self, n_columns: int) -> str:
         if n_columns == self.dim + 1:

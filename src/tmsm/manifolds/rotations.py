@@ -13,7 +13,9 @@ from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, row_dots, r
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_float_array
 from tmsm.manifolds.base import DistanceUnit, Manifold
+from tmsm.manifolds.charts import Window
 from tmsm.manifolds.nearest import NearestPoints
+from tmsm.manifolds.solid_charts import SolidChart, ThreeSphereChart
 from tmsm.manifolds.sphere import Sphere
 
 if TYPE_CHECKING:
@@ -146,6 +148,9 @@ class Rotations(Manifold):
 
     def uniform(self, n: int, random_state: Any = None) -> FloatArray:
         return self._cover.uniform(n, random_state)
+
+    def charts(self, window: Window | None) -> SolidChart | None:
+        return ThreeSphereChart(faces=4)
 
     def width_hint(self, n_columns: int) -> str:
         if n_columns == 9:
@@ -311,7 +316,8 @@ class Rotations(Manifold):
 def nearer_sign(X: FloatArray, Y: FloatArray) -> FloatArray:
     """Quaternions Y with the sign that brings them nearer to the matching rows of X."""
     X, Y = np.atleast_2d(X), np.atleast_2d(Y)
-    return Y * np.where(row_dots(*np.broadcast_arrays(X, Y)) < 0.0, -1.0, 1.0)[:, None]
+    turned: FloatArray = Y * np.where(row_dots(*np.broadcast_arrays(X, Y)) < 0.0, -1.0, 1.0)[:, None]
+    return turned
 
 
 @lru_cache(maxsize=1)
@@ -336,7 +342,8 @@ def matrix_forms() -> FloatArray:
 @lru_cache(maxsize=1)
 def _scaled_forms() -> FloatArray:
     """Those of the matrix over √8, shape (9, 4, 4): so scaled, they keep lengths."""
-    return matrix_forms().reshape(9, 4, 4) / np.sqrt(8.0)
+    scaled: FloatArray = matrix_forms().reshape(9, 4, 4) / np.sqrt(8.0)
+    return scaled
 
 
 def _products(p: FloatArray, q: FloatArray) -> FloatArray:

@@ -10,10 +10,11 @@ import numpy as np
 from tmsm.foundation.arrays import BoolArray, FloatArray, row_dots, row_norms, safe_divide, safe_inverse
 from tmsm.foundation.validation import check_count, check_random_state
 from tmsm.manifolds.base import DistanceUnit, Manifold, WrittenCoordinates
-from tmsm.manifolds.charts import SurfaceChart, CubeChart, Curve, Window
+from tmsm.manifolds.charts import CubeChart, Curve, SurfaceChart, Window
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.lonlat import lonlat_of
 from tmsm.manifolds.nearest import NearestPoints
+from tmsm.manifolds.solid_charts import SolidChart, ThreeSphereChart
 from tmsm.manifolds.sphere_views import sphere_view
 from tmsm.manifolds.views import View
 
@@ -150,10 +151,12 @@ class Sphere(Manifold):
     def nearest_points(self, points: FloatArray) -> NearestPoints:
         return NearestPoints(points, None)
 
-    def charts(self, window: Window | None) -> SurfaceChart | Curve | None:
+    def charts(self, window: Window | None) -> SolidChart | SurfaceChart | Curve | None:
         if self.dim == 1:
             return Curve(-np.pi, np.pi, _from_angle, lengths=_to_angle, name="angle")
-        return CubeChart() if self.dim == 2 else None
+        if self.dim == 2:
+            return CubeChart()
+        return ThreeSphereChart() if self.dim == 3 else None
 
     def view(
         self, name: str | None, X: FloatArray, centres: FloatArray, curves: FloatArray, frame: Frame | None = None

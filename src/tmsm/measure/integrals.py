@@ -9,9 +9,11 @@ import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, row_dots, row_norms
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
-from tmsm.manifolds import Manifold, Window
+from tmsm.manifolds import Manifold, SolidChart, Window
 from tmsm.measure.cells import Prune
 from tmsm.measure.nodes import MAX_NODES, Grid, Nodes, build_nodes, has_nodes
+from tmsm.measure.products import parts_of
+from tmsm.measure.solids import SOLID_CHANGE, SOLID_HEAVY, SOLID_WIDTHS, coarsest_cell
 from tmsm.regions import ProductRegion, Region
 
 __all__ = ["Density", "KernelIntegral", "LogMass", "Plan", "integrate_kernel", "log_sum", "plan_nodes"]
@@ -28,6 +30,8 @@ _MAX_LEAF = 10
 # Grids are refined until one step changes the result by less than the first, and the nodes leave less than the
 # second in doubt.
 _TOLERANCE, _DOUBT_TOLERANCE = 1e-6, 1e-5
+# In dimension three a step takes four times as long, and what it changes is ten times the error that it leaves.
+_SOLID_TOLERANCE = 1e-5
 # Independent doubts along the border add up to so many times the root of their squares at most.
 _SPREADS = 3.0
 _DRAWS = 2**18
@@ -62,7 +66,8 @@ class Density(Protocol):
 class LogMass(NamedTuple):
     """Logarithm of a region's probability and its error.
 
-    Up to dimension two the error is a bound in practice; above, by draws, it is a standard error.
+    Up to dimension three the error is a bound in practice; above, by draws, it is a standard error, and so it is for
+    densities in dimension three that need too many nodes.
     """
 
     value: float
@@ -125,14 +130,60 @@ def log_sum(exponents: FloatArray) -> float:
 def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) -> Plan:
     """Choose nodes for densities like this one; rows X, if given, lie where the density has its mass."""
     window = _window(density, region, X)
-    if isinstance(region, ProductRegion):
-        return _plan_product(density, region, window, X)
+    parts = parts_of(region)
+    if parts is not None:
+        return _plan_product(density, region, parts, window, X)
     if not region.manifold.is_embedded:
         density = _InCoordinates(density, region.manifold)
     chart = region.manifold.charts(window)
-    # A rule of the region's own needs no chart; its unit of length is one, and it is not pruned.
-    unit = 1.0 if chart is None else chart.unit
-    grid = Grid(2 if window is None else 4, 1, window)
+    if not isinstance(chart, SolidChart):
+        first, finest = (2, _FINEST_SHARED) if window is None else (4, _FINEST_SHARED_IN_WINDOW)
+        # A rule of the region's own needs no chart; its unit of length is one, and it is not pruned.
+        scale = _Scale(first, finest, _LEAF, 1.0 if chart is None else chart.unit, chart is not None)
+        return _plan(density, region, window, X, scale)
+    if region.has_exact_nodes or region.lifted_from is not None:
+        try:
+            return _plan(density, region, window, X, _Scale(2, 0, _LEAF, 1.0, prunes=False)).affordable
+        except TooManyNodesError:
+            if region.lifted_from is not None:
+                raise
+    first = coarsest_cell(chart)
+    solid = _Scale(first, first + 1, 1, chart.unit, True, SOLID_WIDTHS, SOLID_CHANGE, SOLID_HEAVY)
+    return _plan(density, region, window, X, solid)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Which grids there are, and how fine for a density.
+
+    Attributes
+    ----------
+    first, finest
+        The coarsest cell, and the finest that is shared.
+    leaf
+        How much finer cells are on the border.
+    unit
+        The length that is divided.
+    prunes
+        Whether finer cells are pruned.
+    widths, change
+        Of the density in a cell: how many of its widths, and by how much its exponent changes.
+    heavy
+        Exponents that are so far below the largest count for that.
+    """
+
+    first: int
+    finest: int
+    leaf: int
+    unit: float
+    prunes: bool
+    widths: float = _WIDTHS
+    change: float = _CHANGE
+    heavy: float = 20.0
+
+
+def _plan(density: Density, region: Region, window: Window | None, X: FloatArray | None, scale: _Scale) -> Plan:
+    grid = Grid(scale.first, 1, window)
     # Fine enough for the region's shape: some cells must lie inside as a whole.
     while True:
         nodes = build_nodes(region, grid)
@@ -147,25 +198,29 @@ def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) ->
     cell = grid.cell
     for bend in (True, False):
         if bend:
-            side = _WIDTHS / np.sqrt(max(curvature, 1e-300))
+            side = scale.widths / np.sqrt(max(curvature, 1e-300))
         else:
+            exponents = density.log_kernel(heavy)
+            heavy = heavy[exponents >= exponents.max() - scale.heavy]
             slope = float(row_norms(density.log_gradient(heavy)).max())
-            side = _CHANGE / max(slope, 1e-300)
-        side /= unit
+            side = scale.change / max(slope, 1e-300)
+        side /= scale.unit
         cell = max(cell, int(np.ceil(-np.log2(min(side, 1.0)))))
-        finest = max(_FINEST_SHARED if window is None else _FINEST_SHARED_IN_WINDOW, grid.cell)
-        prune = _pruned_to(density, 2.0 * curvature) if cell > finest and chart is not None else None
+        prune = _pruned_to(density, 2.0 * curvature) if scale.prunes and cell > max(scale.finest, grid.cell) else None
         if bend:
             heavy = _heaviest(density, build_nodes(region, Grid(cell, 1, window), prune), X)
-    return Plan(region, Grid(cell, _LEAF if prune is None else _PRUNED_LEAF, window), prune)
+    return Plan(region, Grid(cell, scale.leaf if prune is None else _PRUNED_LEAF, window), prune)
 
 
-def _plan_product(density: Density, region: ProductRegion, window: Window | None, X: FloatArray | None) -> Plan:
+def _plan_product(
+    density: Density, region: Region, parts: ProductRegion, window: Window | None, X: FloatArray | None
+) -> Plan:
     """The parts of a product have cells of their own, for how the density bends and falls along each."""
-    pieces = region.pieces()
+    pieces = parts.pieces()
     closed = [part.manifold.is_closed for part, _ in pieces]
     least = [_COARSEST_CURVE if part.manifold.dim == 1 else 2 for part, _ in pieces]
-    cells = [cell if ends else 3 for cell, ends in zip(least, closed, strict=True)]
+    in_window = 1 if len(pieces) == 3 else 3
+    cells = [cell if ends else in_window for cell, ends in zip(least, closed, strict=True)]
     heavy = _heaviest(density, build_nodes(region, Grid(max(cells), 1, window, tuple(cells))), X)
     for k, (part, own) in enumerate(pieces):
         curvature = _curvature(density, region, heavy, own)
@@ -175,7 +230,7 @@ def _plan_product(density: Density, region: ProductRegion, window: Window | None
         chart = part.manifold.charts(None if window is None else (window[0][own], window[1][own]))
         side /= 1.0 if chart is None else chart.unit
         cells[k] = max(cells[k], int(np.ceil(-np.log2(min(side, 1.0)))))
-    return Plan(region, Grid(max(cells), _LEAF, window, tuple(cells)), None)
+    return Plan(region, Grid(max(cells), 1 if len(pieces) == 3 else _LEAF, window, tuple(cells)), None)
 
 
 def _heaviest(density: Density, nodes: Nodes, X: FloatArray | None) -> FloatArray:
@@ -199,6 +254,7 @@ def integrate_kernel(density: Density, region: Region) -> KernelIntegral:
         if region.manifold.dim <= 2:
             raise
         return _integrate_by_draws(density, region)
+    tolerance = _TOLERANCE if region.manifold.dim <= 2 else _SOLID_TOLERANCE
     before = _on_nodes(density, plan.coarser).log_integral
     found = None
     while plan is not None:
@@ -208,7 +264,7 @@ def integrate_kernel(density: Density, region: Region) -> KernelIntegral:
             break  # the result so far stands, with its error
         change = abs(after.log_integral - before)
         found, before = KernelIntegral(after.log_integral, max(change, after.error)), after.log_integral
-        enough = change <= _TOLERANCE and after.error <= _DOUBT_TOLERANCE
+        enough = change <= tolerance and after.error <= _DOUBT_TOLERANCE
         if enough or after.n_nodes > MAX_NODES // 4:
             break
         plan = plan.finer

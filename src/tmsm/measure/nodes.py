@@ -10,9 +10,10 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError, TooManyNodesError
 from tmsm.foundation.shared import shelf_of
-from tmsm.manifolds import Curve, Window
+from tmsm.manifolds import Curve, SolidChart, Window
 from tmsm.measure.cells import Doubts, Prune, TreeNodes, tree_nodes
-from tmsm.measure.products import MAX_PRODUCT_DIM, combined_nodes
+from tmsm.measure.products import MAX_PRODUCT_DIM, combined_nodes, parts_of
+from tmsm.measure.solids import solid_nodes
 from tmsm.regions import ProductRegion, Region
 
 __all__ = ["MAX_NODES", "Grid", "Nodes", "build_nodes", "has_nodes"]
@@ -73,7 +74,7 @@ def has_nodes(region: Region) -> bool:
     if region.product_parts:
         return region.manifold.dim <= MAX_PRODUCT_DIM and all(map(has_nodes, region.product_parts))
     manifold = region.manifold
-    if manifold.dim > 2:
+    if manifold.dim > 3:
         return False
     everywhere = ((-1.0,) * manifold.embedding_dim, (1.0,) * manifold.embedding_dim)
     return manifold.charts(None if manifold.is_closed else everywhere) is not None
@@ -94,15 +95,18 @@ def _build(region: Region, grid: Grid, prune: Prune | None) -> Nodes:
         found = _without_doubt(*exact)
     elif region.lifted_from is not None:
         found = _lifted_nodes(region, region.lifted_from, grid)
-    elif isinstance(region, ProductRegion):
-        found = _product_nodes(region, grid)
+    elif (parts := parts_of(region)) is not None:
+        found = _product_nodes(parts, grid)
     else:
         chart = region.manifold.charts(grid.window)
         if isinstance(chart, Curve):
             found = _curve_nodes(region, chart, grid)
         elif chart is not None:
-            depth = grid.cell + round(np.log2(chart.side))  # the faces of a cube have side 2
-            found = tree_nodes(region, chart, depth, depth + grid.leaf, prune, MAX_NODES)
+            depth = max(grid.cell + round(np.log2(chart.side)), 0)  # the faces of a cube have side 2
+            if isinstance(chart, SolidChart):
+                found = solid_nodes(region, chart, depth, depth + grid.leaf, prune, MAX_NODES)
+            else:
+                found = tree_nodes(region, chart, depth, depth + grid.leaf, prune, MAX_NODES)
         else:
             raise InvalidInputError(
                 f"{region.manifold!r} has no charts to integrate in, so that there is no quadrature over {region!r}."

@@ -8,11 +8,20 @@ import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
 from tmsm.measure.cells import Doubts, TreeNodes
+from tmsm.regions import ProductRegion, Region
 
-__all__ = ["MAX_PRODUCT_DIM", "combined_nodes"]
+__all__ = ["MAX_PRODUCT_DIM", "combined_nodes", "parts_of"]
 
 # Above this dimension a grid has too many nodes.
 MAX_PRODUCT_DIM = 3
+
+
+def parts_of(region: Region) -> ProductRegion | None:
+    """The region as a product whose parts are integrated over one by one; None where it is not."""
+    if isinstance(region, ProductRegion):
+        return region
+    sides = region.sides if region.manifold.dim == MAX_PRODUCT_DIM else ()
+    return ProductRegion(*sides) if sides else None
 
 
 def combined_nodes(parts: Sequence[tuple[FloatArray, FloatArray, int, Doubts]]) -> TreeNodes:

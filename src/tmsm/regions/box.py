@@ -16,7 +16,7 @@ from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.borders import AxisAligned, AxisFrame, Constrained
 from tmsm.regions.constraint_sets import MAX_CONSTRAINTS, LinearConstraints
 from tmsm.regions.landmarks import Landmarks, pieces
-from tmsm.regions.region import Region
+from tmsm.regions.region import Everywhere, Region
 from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 
 __all__ = ["Box"]
@@ -99,6 +99,14 @@ class Box(Region, AxisAligned):
             return self.lower, self.upper
         lower, upper = whole_cells(self.lower, self.upper, self.rounded)
         return frozen_array(lower), frozen_array(upper)
+
+    @property
+    def sides(self) -> tuple[Region, ...]:
+        line = Everywhere(Euclidean(1))
+        return tuple(
+            Box([low], [high]) if np.isfinite(low) or np.isfinite(high) else line
+            for low, high in zip(*self.bounds, strict=True)
+        )
 
     @property
     def landmarks(self) -> Landmarks:

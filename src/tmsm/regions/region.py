@@ -122,6 +122,11 @@ class Region(ValueObject, ABC):
         return ()
 
     @property
+    def sides(self) -> tuple[Region, ...]:
+        """Regions of dimension one, one for each coordinate, whose product is this region; none where it is no box."""
+        return ()
+
+    @property
     def is_costly(self) -> bool:
         """Whether distances to the border take so long that they are worth keeping."""
         return False
