@@ -66,7 +66,7 @@ class Product(Manifold):
         return {"parts": self.parts}
 
     @classmethod
-    def from_arguments(cls, *, parts: tuple[Manifold, ...]) -> Self:
+    def from_arguments(cls, *, parts: tuple[Manifold, ...]) -> Self:  # type: ignore[override]
         return cls(*parts)
 
     @property
@@ -332,7 +332,8 @@ class Torus(Product):
         return cls(dim)
 
     def complaint(self, X: FloatArray, name: str, bad: BoolArray) -> str:
-        return f"{super().complaint(X, name, bad).partition(' Normalise')[0]} Angles become points with angles_to_torus."
+        problem = super().complaint(X, name, bad).partition(" Normalise")[0]
+        return f"{problem} Angles become points with angles_to_torus."
 
     def width_hint(self, n_columns: int) -> str:
         if n_columns == self.dim:

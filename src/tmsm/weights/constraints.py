@@ -27,7 +27,8 @@ class Constraints(Weight):
 
     N has the columns V_k = ∇h_k and E is diagonal with E_k = 2|V_k| h_k/s_k + h_k²/s_k².  On the face h_k = 0 there
     is E_k = 0, so that W V_k = 0 exactly, and in a corner this holds for every face that meets there.  W does not
-    change when h_k is multiplied by a number, and is smooth where ∇h_k = 0.  With one constraint W = P − VVᵀ/(|V| + h/s)².
+    change when h_k is multiplied by a number, and is smooth where ∇h_k = 0.  With one constraint it is
+    P − VVᵀ/(|V| + h/s)².
 
     Parameters
     ----------
