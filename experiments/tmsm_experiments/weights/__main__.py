@@ -8,10 +8,9 @@ from dataclasses import replace
 
 import tmsm
 from tmsm_experiments.weights.results import write
-from tmsm_experiments.weights.settings import Setting, settings
+from tmsm_experiments.weights.setting import Setting
+from tmsm_experiments.weights.settings import settings
 from tmsm_experiments.weights.simulate import simulate
-
-SEEDS = {100: 400, 300: 400, 1_000: 300, 10_000: 100, 100_000: 10}
 
 
 def main(only: list[str]) -> None:
@@ -19,16 +18,16 @@ def main(only: list[str]) -> None:
         if only and setting.name not in only:
             continue
         found = []
-        for n, n_seeds in SEEDS.items():
+        for n, n_seeds in setting.seeds.items():
             print(f"{setting.name}, n = {n:,}, {n_seeds} seeds", file=sys.stderr, flush=True)
-            results = simulate(setting, n, range(n_seeds))
-            # The default is one of them.
+            # The default is one of the weights.
             chosen = default_weight(setting, n)
+            results = simulate(setting, n, range(n_seeds), default=chosen)
             results += [replace(result, weight="auto") for result in results if result.weight == chosen]
             for result in results:
                 found.append({k: f"{v:.5g}" if isinstance(v, float) else str(v) for k, v in result.row().items()})
                 print(
-                    f"{result.setting:<14} {result.n:>7,} {result.weight:<17} {result.efficiency:.3f} "
+                    f"{result.setting:<21} {result.n:>7,} {result.weight:<17} {result.efficiency:.3f} "
                     f"± {result.efficiency_error:.3f}, stated {result.stated:.3f}, bias {result.bias:+.2f} sd, "
                     f"covers {100 * result.coverage:.1f} %",
                     flush=True,

@@ -7,7 +7,9 @@ from tmsm_experiments.weights.results import read
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "weights.md"
-WEIGHTS = ["geodesic", "chordal", "projected", "saturating", "normal", "componentwise", "combined"]
+WEIGHTS = [
+    "geodesic", "chordal", "projected", "saturating", "normal", "componentwise", "blocks", "constraints", "combined",
+]  # fmt: skip
 # From so many rows on the seeds are too few for errors, and the stated covariances are used.
 STATED_FROM = 10_000
 ENOUGH_FOR_COVERAGE = 100
@@ -40,7 +42,10 @@ def default_table(rows):
     for setting in dict.fromkeys(row["setting"] for row in rows):
         cells = []
         for n in sizes:
-            row = found[setting, "auto", n]
+            row = found.get((setting, "auto", n))
+            if row is None:
+                cells.append("–")
+                continue
             covers = f" ({percent(number(row, 'coverage'))})" if int(row["seeds"]) >= ENOUGH_FOR_COVERAGE else ""
             cells.append(percent(efficiency(row)) + covers)
         lines.append(f"| {setting} | " + " | ".join(cells) + " |")
@@ -91,16 +96,17 @@ def draw(rows, path):
     sizes = sorted({n for _, _, n in found})
     colours = {
         "geodesic": "#c0392b", "projected": "#e59866", "saturating": "#b7950b", "normal": "#1f618d",
-        "componentwise": "#148f77", "combined": "#6c3483",
+        "componentwise": "#148f77", "blocks": "#58d68d", "constraints": "#e84393", "combined": "#6c3483",
     }  # fmt: skip
     columns = 4
-    fig, axes = plt.subplots(-(-len(settings) // columns), columns, figsize=(11, 9.5), sharex=True, sharey=True)
+    lines = len(settings) // columns + 1  # one place is left for the legend
+    fig, axes = plt.subplots(lines, columns, figsize=(11, 0.6 + 2.2 * lines), sharex=True, sharey=True)
     for ax, setting in zip(axes.flat, settings, strict=False):
         for weight, colour in colours.items():
             points = [(n, efficiency(found[setting, weight, n])) for n in sizes if (setting, weight, n) in found]
             if points:
                 ax.plot(*zip(*points, strict=True), "o-", color=colour, ms=3, lw=1.3, label=weight)
-        points = [(n, efficiency(found[setting, "auto", n])) for n in sizes]
+        points = [(n, efficiency(found[setting, "auto", n])) for n in sizes if (setting, "auto", n) in found]
         ax.plot(*zip(*points, strict=True), color="black", lw=5, alpha=0.18, label="auto", zorder=0)
         ax.axhline(1.0, color="0.5", lw=0.8, ls="--")
         ax.set_title(setting, fontsize=10)

@@ -6,6 +6,8 @@ from pathlib import Path
 ORDER = [
     "hemisphere", "cap", "S4", "S9", "ball", "box in R2", "box in R3", "box in R5", "lon/lat box", "band",
     "US, plains", "US, Atlantic", "US, Arizona",
+    "box of angles", "box of angles, corner", "box in T3", "rotations", "axis of rotations", "direction × energy",
+    "triangle, middle", "triangle, corner", "ellipsoid, wavy", "hyperbolic ball",
 ]  # fmt: skip
 RESULTS = Path(__file__).with_name("results.csv")
 

@@ -1,47 +1,12 @@
-"""Where the weights are tried: truth, region, and what an efficient estimate would reach."""
+"""Where the weights are tried."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 import tmsm
-
-BOUND_ROWS = 4_000_000
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A truth inside a region; ``size`` names the parameter whose interval and bias are reported."""
-
-    name: str
-    model: Any
-    region: Any
-    params: dict[str, Any]
-    size: str = "concentration"
-    exact: bool = True  # whether the likelihood's integral is in reach
-    weights: tuple[str, ...] = field(default=())
-
-    def sample(self, n: int, seed: int) -> np.ndarray:
-        return self.model.sample(n, self.region, random_state=seed, **self.params)
-
-    @cached_property
-    def theta(self) -> np.ndarray:
-        return self.model.natural_parameters(**self.params)
-
-    @cached_property
-    def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The tangent T of the family (p, k), and mean and covariance of Tᵀt under the truth."""
-        tangent = self.model.on(self.region.manifold).constraint.tangent(self.theta)
-        t = self.model.statistics(self.sample(BOUND_ROWS, 987_654_321)) @ tangent
-        return tangent, t.mean(axis=0), np.atleast_2d(np.cov(t.T))
-
-    def efficient_error(self, X: np.ndarray) -> np.ndarray:
-        """I⁻¹ (mean t − E t): the error of an estimate that attains the Cramér–Rao bound on these rows, shape (p,)."""
-        tangent, mean, information = self.moments
-        return tangent @ np.linalg.solve(information, (self.model.statistics(X) @ tangent).mean(axis=0) - mean)
+from tmsm_experiments.weights.any_manifold import any_manifold
+from tmsm_experiments.weights.setting import Setting
 
 
 def axis(D: int, j: int) -> np.ndarray:
@@ -50,6 +15,12 @@ def axis(D: int, j: int) -> np.ndarray:
 
 def settings() -> Iterator[Setting]:
     """Every setting."""
+    yield from classical()
+    yield from any_manifold()
+
+
+def classical() -> Iterator[Setting]:
+    """Spheres, flat space and country borders."""
     mises, pole = tmsm.VonMisesFisher(), -axis(3, 0)
     beside = {"mean_direction": -axis(3, 1), "concentration": 6.0}
     scalar = ("geodesic", "chordal", "saturating", "combined")

@@ -5,9 +5,12 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 import tmsm
-from tmsm_experiments.weights.settings import Setting
+from tmsm.weights import Auto
+from tmsm_experiments.weights.setting import Setting
 
 EXACT = "exact likelihood"
+# The single weight of a product: its blocks are chosen part by part.
+OBJECTS = {"blocks": Auto(combine=False), "refined": "auto"}
 
 
 @dataclass(frozen=True)
@@ -47,13 +50,17 @@ class Result:
         return asdict(self)
 
 
-def simulate(setting: Setting, n: int, seeds, weights=None, exact=None):
-    """Results of every weight, and of the exact likelihood where it is in reach; "refined" is one step to it."""
+def simulate(setting: Setting, n: int, seeds, weights=None, exact=None, default=None):
+    """Results of every weight, and of the exact likelihood where it is in reach; "refined" is one step to it.
+
+    ``default`` is the name of the weight that is the default; where profiles take long, it alone has them.
+    """
     estimators = {}
     for weight in weights or setting.weights:
         refine = "mle" if weight == "refined" else None
-        one = tmsm.ScoreMatching(setting.model, setting.region, "auto" if refine else weight, refine=refine)
-        estimators[weight] = one
+        estimators[weight] = tmsm.ScoreMatching(
+            setting.model, setting.region, OBJECTS.get(weight, weight), refine=refine
+        )
     if setting.exact if exact is None else exact:
         estimators[EXACT] = tmsm.TruncatedMLE(setting.model, setting.region)
     found = {name: [] for name in estimators}
@@ -67,8 +74,9 @@ def simulate(setting: Setting, n: int, seeds, weights=None, exact=None):
                 estimator.fit(X)
             except tmsm.errors.EstimationError:
                 continue
-            size = np.atleast_1d(estimator.params_[setting.size])
-            low, high = (np.atleast_1d(end) for end in estimator.confidence_interval()[setting.size])
+            size = np.ravel(estimator.params_[setting.size])
+            method = None if setting.profiles or name == default else "wald"
+            low, high = (np.ravel(end) for end in estimator.confidence_interval(method=method)[setting.size])
             variance = float(np.trace(estimator.covariance_))
             found[name].append((seed, estimator.natural_params_, variance, size, low, high))
     if EXACT in estimators:
@@ -83,7 +91,7 @@ def simulate(setting: Setting, n: int, seeds, weights=None, exact=None):
 def _result(setting, name, n, n_seeds, rows, best, least):
     rows = [row for row in rows if row[0] in best]
     seeds, theta, variance, size, low, high = (np.array(column) for column in zip(*rows, strict=True))
-    truth = np.atleast_1d(np.asarray(setting.params[setting.size], dtype=float))
+    truth = np.ravel(np.asarray(setting.params[setting.size], dtype=float))
     squares = ((theta - setting.theta) ** 2).sum(axis=1)
     yardstick = np.array([(best[seed] ** 2).sum() for seed in seeds])
     error = size - truth
