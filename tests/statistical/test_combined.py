@@ -81,9 +81,7 @@ def test_fields_along_the_border_are_worth_having():
     beyond = np.array([7.0, 7.0, -1.0]) / np.sqrt(99.0)
     X = model.sample(20_000, OCTANT, random_state=0, mean_direction=beyond, concentration=5.0)
     variances = [
-        np.trace(
-            tmsm.ScoreMatching(model, OCTANT, weights.Combined(level, weights.Saturating())).fit(X).covariance_
-        )
+        np.trace(tmsm.ScoreMatching(model, OCTANT, weights.Combined(level, weights.Saturating())).fit(X).covariance_)
         for level in (1, 2, 3, 4)
     ]
     assert (np.diff(variances) < 0.0).all()
