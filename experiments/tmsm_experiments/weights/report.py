@@ -110,7 +110,7 @@ def draw(rows, path):
         ax.plot(*zip(*points, strict=True), color="black", lw=5, alpha=0.18, label="auto", zorder=0)
         ax.axhline(1.0, color="0.5", lw=0.8, ls="--")
         ax.set_title(setting, fontsize=10)
-        ax.set(xscale="log", ylim=(0.0, 1.12))
+        ax.set(xscale="log", ylim=(0.0, 1.25))
         ax.spines[["top", "right"]].set_visible(False)
         ax.tick_params(labelbottom=True, labelsize=8)
     for ax in list(axes.flat)[len(settings) :]:
@@ -119,7 +119,8 @@ def draw(rows, path):
     for ax in axes.flat:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    list(axes.flat)[-1].legend(handles.values(), handles.keys(), loc="center", frameon=False)
+    order = [name for name in (*colours, "auto") if name in handles]
+    list(axes.flat)[-1].legend([handles[name] for name in order], order, loc="center", frameon=False)
     fig.supxlabel("rows")
     fig.supylabel("efficiency against the exact likelihood or the Cramér–Rao bound")
     fig.tight_layout()
