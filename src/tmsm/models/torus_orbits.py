@@ -138,7 +138,11 @@ class TorusOrbit(Constraint):
 @final
 @dataclass(frozen=True)
 class TorusSlice(Constraint):
-    """The points of an orbit of which one coordinate, of μ and then of η, has a value."""
+    """The points of an orbit of which one coordinate, of μ and then of η, has a value.
+
+    Whether M is positive semidefinite is not asked: next to an estimate at that limit a slice would else be empty, and
+    an interval end at the estimate.
+    """
 
     orbit: TorusOrbit
     coordinate: int
@@ -154,9 +158,6 @@ class TorusSlice(Constraint):
         both[self.coordinate] = self.value
         d = self.orbit.dim
         return PinnedPoint(TorusPoint(self.orbit, both[:d], both[d:]), self.coordinate)
-
-    def allows(self, theta: FloatArray) -> bool:
-        return self.orbit.allows(theta)
 
 
 @lru_cache(maxsize=8)
