@@ -26,6 +26,7 @@ from tmsm.measure.nodes import has_nodes
 from tmsm.models.base import LinearModel
 from tmsm.models.constraints import AffineSubspace, Constraint, minimise_over
 from tmsm.models.local import LocalSet
+from tmsm.models.torus_orbits import TorusOrbit
 from tmsm.numerics.newton import Minimum, Objective, newton_step
 from tmsm.numerics.scaling import whitening
 from tmsm.regions import Region
@@ -297,7 +298,9 @@ class Truncated:
             likelihood = self.near(theta)
             if one_step:
                 step = newton_step(likelihood, self.constraint.point(theta), self.constraint.allows)
-                if self._is_enough(likelihood, theta, step):
+                others = self._projected(likelihood, theta)
+                lowest = min((likelihood(other)[0] for other in others), default=np.inf)
+                if lowest >= step.value and self._is_enough(likelihood, theta, step):
                     return Maximum(step.point.theta, likelihood, one_step=True)
                 one_step = False
             best = minimise_over(self.constraint, likelihood, [theta, *self._projected(likelihood, theta)])
@@ -309,18 +312,22 @@ class Truncated:
         raise _no_maximum()
 
     def _projected(self, likelihood: RegionLikelihood, theta: FloatArray) -> list[FloatArray]:
-        """In a small region another start: the θ of a curved family that is nearest to the best normal density there.
+        """Another start, where a curved set may have several minima: its θ that is nearest to the best of a linear space.
 
-        The normal densities are a linear space, in which f has one minimum; near means in its curvature there.
+        In that space f has one minimum: all statistics of a torus, in a small region of a sphere the normal densities.
+        Near means in its curvature there.
         """
         constraint = self.constraint
-        if not isinstance(constraint, LocalSet):
+        if isinstance(constraint, TorusOrbit):
+            basis = np.eye(theta.size)
+        elif isinstance(constraint, LocalSet):
+            basis = np.eye(theta.size)[:, constraint.local.normal_statistics]
+        else:
             return []
-        basis = np.eye(theta.size)[:, constraint.local.normal_statistics]
-        normal = minimise_over(AffineSubspace(np.zeros(theta.size), basis), likelihood, [theta])
-        if normal is None:
+        best = minimise_over(AffineSubspace(np.zeros(theta.size), basis), likelihood, [theta])
+        if best is None:
             return []
-        top = normal.minimum.point.theta
+        top = best.minimum.point.theta
         information = likelihood(top)[2]
         try:
             return [solve(constraint, information, -information @ top).theta]
@@ -364,7 +371,26 @@ def likelihood_near(
                 raise
     if found is None:
         found = _by_draws(model, region, theta, sums, exposure, random_state)
+    elif found.error_share > _DRAW_ERROR_SHARE and region.manifold.dim > 2:
+        found = _better_by_draws(found, model, region, theta, sums, exposure, random_state)
     return replace(found, made_for=theta)
+
+
+def _better_by_draws(
+    found: RegionLikelihood,
+    model: LinearModel,
+    region: Region,
+    theta: FloatArray,
+    sums: StatisticSums,
+    exposure: KnownExposure | None,
+    random_state: Any,
+) -> RegionLikelihood:
+    """The likelihood by draws where these err less than a grid."""
+    try:
+        drawn = _by_draws(model, region, theta, sums, exposure, random_state)
+    except (EstimationError, InvalidInputError):  # hardly any mass inside, or a family without a sampler
+        return found
+    return drawn if drawn.error_share < found.error_share else found
 
 
 def _by_quadrature(
