@@ -312,7 +312,7 @@ class Truncated:
         raise _no_maximum()
 
     def _projected(self, likelihood: RegionLikelihood, theta: FloatArray) -> list[FloatArray]:
-        """Another start, where a curved set may have several minima: its θ that is nearest to the best of a linear space.
+        """Another start, where a curved set may have several minima: its θ nearest to the best of a linear space.
 
         In that space f has one minimum: all statistics of a torus, in a small region of a sphere the normal densities.
         Near means in its curvature there.
