@@ -34,7 +34,7 @@ _NOTHING_CUT_OFF = "The maximum of the likelihood; nothing was cut off."
 class TruncatedMLE(BorderedEstimator):
     """Maximum likelihood of a model that was only seen inside a region.
 
-    The normalising constant over the region is computed: by quadrature up to dimension two, with nodes
+    The normalising constant over the region is computed: by quadrature up to dimension three, with nodes
     that are built once for each region and shared by all fits, and by Monte Carlo nodes above.  It is
     the most accurate estimate there is, where the integral is in reach; elsewhere use `ScoreMatching`,
     from which this one starts.
@@ -52,8 +52,8 @@ class TruncatedMLE(BorderedEstimator):
         values (n,), or values and gradients (n, D); or an `ExposureMap`.  Where nothing is detected (−∞)
         is no part of the region.
     random_state
-        Of the Monte Carlo nodes above dimension two: a whole number makes them repeatable; None or a
-        `numpy.random.Generator` as elsewhere.
+        Of the Monte Carlo nodes above dimension three, and in dimension three where a grid would be too large: a
+        whole number makes them repeatable; None or a `numpy.random.Generator` as elsewhere.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class TruncatedMLE(BorderedEstimator):
                 return -near(theta)[0]
         if exposure is not None:
             raise InvalidInputError(
-                "Above dimension two the density with a known exposure is not normalised: there is no score."
+                "Above dimension three the density with a known exposure is not normalised: there is no score."
             )
         # log kernel = θ·t + a constant, found at any row.
         x = rows.sample().X[:1]

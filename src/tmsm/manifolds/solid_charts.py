@@ -16,6 +16,9 @@ __all__ = ["SideBySide", "SolidChart", "SolidWindow", "ThreeSphereChart"]
 
 # Of differences that stand for derivatives, as a share of a side.
 _STEP = 1e-6
+# A curve above a surface is cut into so many pieces at most.
+_PIECES = 8
+_FIRST = np.zeros(1, dtype=np.intp)
 
 
 class SolidChart(ABC):
@@ -52,9 +55,9 @@ class SolidChart(ABC):
         return np.column_stack([d, *(row_dots(inward, slope) for slope in self.slopes(face, s))])
 
     @property
-    def unit(self) -> float:
-        """The length on the manifold of one unit of u, of v or of w, at most."""
-        return float(2.0 / np.sqrt(3.0) * self.radius(0.5))
+    @abstractmethod
+    def scales(self) -> FloatArray:
+        """For each column of a point, the length on the manifold of one unit of the coordinates it depends on, (D,)."""
 
 
 @final
@@ -88,8 +91,8 @@ class SolidWindow(SolidChart):
         return float(half * np.linalg.norm(self._size))
 
     @property
-    def unit(self) -> float:
-        return float(self._size.max())
+    def scales(self) -> FloatArray:
+        return self._size
 
     def slopes(self, face: IntArray, s: FloatArray) -> tuple[FloatArray, ...]:
         X = self.points(face, s)
@@ -125,6 +128,10 @@ class ThreeSphereChart(SolidChart):
     def radius(self, half: float) -> float:
         return float(np.sqrt(3.0) * half)
 
+    @property
+    def scales(self) -> FloatArray:
+        return np.ones(4)
+
     def slopes(self, face: IntArray, s: FloatArray) -> tuple[FloatArray, ...]:
         X, frames = self.points(face, s), self._frames[face]
         length = np.sqrt(1.0 + row_dots(s, s))[:, None]
@@ -148,6 +155,8 @@ class ThreeSphereChart(SolidChart):
 class SideBySide(SolidChart):
     """A product of three curves, or of a surface and a curve, in the coordinates of the parts.
 
+    Above a surface of several faces a long curve is cut into pieces, so that it does not force small cells onto it.
+
     Parameters
     ----------
     parts
@@ -161,24 +170,34 @@ class SideBySide(SolidChart):
     ) -> None:
         self._parts, self._tangent_of = parts, tangent_of
         surface = next((part for part in parts if isinstance(part, SurfaceChart)), None)
+        self._pieces, self._surface_faces = 1, 1
         if surface is not None:
-            self.faces, self.low, self.side = surface.faces, surface.low, surface.side
+            curve = next(part for part in parts if isinstance(part, Curve))
+            length = curve.high - curve.low
+            if surface.faces > 1:
+                # In a window the whole of it is the unit, and it is some 20 widths of a density.
+                wanted = _PIECES if curve.unit == length else np.ceil(length / surface.side)
+                self._pieces = int(np.clip(wanted, 1, _PIECES))
+            self.low, self.side = surface.low, surface.side
+            self._surface_faces = surface.faces
+            self.faces = surface.faces * self._pieces
 
-    def _stretched(self, curve: Curve, s: FloatArray) -> FloatArray:
-        return curve.low + (s - self.low) * self._rate(curve)
+    def _lengths(self, curve: Curve, face: IntArray, s: FloatArray) -> FloatArray:
+        piece = face // self._surface_faces
+        return curve.low + (s - self.low + piece * self.side) * self._rate(curve)
 
     def _rate(self, curve: Curve) -> float:
         """Length of a curve for one unit of its coordinate."""
-        return (curve.high - curve.low) / self.side
+        return (curve.high - curve.low) / (self._pieces * self.side)
 
     def points(self, face: IntArray, s: FloatArray) -> FloatArray:
         blocks, k = [], 0
         for part in self._parts:
             if isinstance(part, Curve):
-                blocks.append(part.points(self._stretched(part, s[:, k])))
+                blocks.append(part.points(self._lengths(part, face, s[:, k])))
                 k += 1
             else:
-                blocks.append(part.points(face, s[:, k], s[:, k + 1]))
+                blocks.append(part.points(face % self._surface_faces, s[:, k], s[:, k + 1]))
                 k += 2
         return np.concatenate(blocks, axis=1)
 
@@ -187,8 +206,13 @@ class SideBySide(SolidChart):
         return float(np.linalg.norm(along))
 
     @property
-    def unit(self) -> float:
-        return max(self._rate(part) if isinstance(part, Curve) else part.unit for part in self._parts)
+    def scales(self) -> FloatArray:
+        middle = np.full((1, 3), self.low + 0.5 * self.side)
+        columns: list[float] = []
+        for part in self._parts:
+            point = part.points(middle[:, 0]) if isinstance(part, Curve) else part.points(_FIRST, *middle[:, :2].T)
+            columns += [self._rate(part) if isinstance(part, Curve) else part.unit] * point.shape[1]
+        return np.array(columns)
 
     def slopes(self, face: IntArray, s: FloatArray) -> tuple[FloatArray, ...]:
         X, h = self.points(face, s), _STEP * self.side
@@ -202,6 +226,6 @@ class SideBySide(SolidChart):
                 density *= self._rate(part)
                 k += 1
             else:
-                density *= part.density(face, s[:, k], s[:, k + 1])
+                density *= part.density(face % self._surface_faces, s[:, k], s[:, k + 1])
                 k += 2
         return density

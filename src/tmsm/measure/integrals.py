@@ -13,7 +13,7 @@ from tmsm.manifolds import Manifold, SolidChart, Window
 from tmsm.measure.cells import Prune
 from tmsm.measure.nodes import MAX_NODES, Grid, Nodes, build_nodes, has_nodes
 from tmsm.measure.products import parts_of
-from tmsm.measure.solids import SOLID_CHANGE, SOLID_HEAVY, SOLID_WIDTHS, coarsest_cell
+from tmsm.measure.solids import SOLID_CHANGE, SOLID_FLOOR, SOLID_HEAVY, SOLID_WIDTHS, coarsest_cell
 from tmsm.regions import ProductRegion, Region
 
 __all__ = ["Density", "KernelIntegral", "LogMass", "Plan", "integrate_kernel", "log_sum", "plan_nodes"]
@@ -32,6 +32,9 @@ _MAX_LEAF = 10
 _TOLERANCE, _DOUBT_TOLERANCE = 1e-6, 1e-5
 # In dimension three a step takes four times as long, and what it changes is ten times the error that it leaves.
 _SOLID_TOLERANCE = 1e-5
+_FALL, _UNCONFIRMED = 0.1, 3.0
+# Where nodes in dimension three leave a larger error, draws are tried.
+_POOR = 5e-4
 # Independent doubts along the border add up to so many times the root of their squares at most.
 _SPREADS = 3.0
 _DRAWS = 2**18
@@ -89,6 +92,7 @@ class Plan:
     region: Region
     grid: Grid
     prune: Prune | None
+    floor: float = 0.0  # the error that cells inside may have, however fine those on the border are
 
     def nodes(self) -> Nodes:
         """The nodes; shared by everyone who asks for the same."""
@@ -118,7 +122,7 @@ class Plan:
         return self
 
     def _with_leaf(self, leaf: int) -> Plan:
-        return Plan(self.region, replace(self.grid, leaf=leaf), self.prune)
+        return replace(self, grid=replace(self.grid, leaf=leaf))
 
 
 def log_sum(exponents: FloatArray) -> float:
@@ -139,16 +143,16 @@ def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) ->
     if not isinstance(chart, SolidChart):
         first, finest = (2, _FINEST_SHARED) if window is None else (4, _FINEST_SHARED_IN_WINDOW)
         # A rule of the region's own needs no chart; its unit of length is one, and it is not pruned.
-        scale = _Scale(first, finest, _LEAF, 1.0 if chart is None else chart.unit, chart is not None)
+        scale = _Scale(first, finest, _LEAF, np.array(1.0 if chart is None else chart.unit), chart is not None)
         return _plan(density, region, window, X, scale)
     if region.has_exact_nodes or region.lifted_from is not None:
         try:
-            return _plan(density, region, window, X, _Scale(2, 0, _LEAF, 1.0, prunes=False)).affordable
+            return _plan(density, region, window, X, _Scale(2, 0, _LEAF, np.array(1.0), prunes=False)).affordable
         except TooManyNodesError:
             if region.lifted_from is not None:
                 raise
     first = coarsest_cell(chart)
-    solid = _Scale(first, first + 1, 1, chart.unit, True, SOLID_WIDTHS, SOLID_CHANGE, SOLID_HEAVY)
+    solid = _Scale(first, first + 1, 1, chart.scales, True, SOLID_WIDTHS, SOLID_CHANGE, SOLID_HEAVY, SOLID_FLOOR)
     return _plan(density, region, window, X, solid)
 
 
@@ -163,23 +167,26 @@ class _Scale:
     leaf
         How much finer cells are on the border.
     unit
-        The length that is divided.
+        The length that is divided; in dimension three one for each column, shape (D,).
     prunes
         Whether finer cells are pruned.
     widths, change
         Of the density in a cell: how many of its widths, and by how much its exponent changes.
     heavy
         Exponents that are so far below the largest count for that.
+    floor
+        The error of the rule inside cells of that size.
     """
 
     first: int
     finest: int
     leaf: int
-    unit: float
+    unit: FloatArray
     prunes: bool
     widths: float = _WIDTHS
     change: float = _CHANGE
     heavy: float = 20.0
+    floor: float = 0.0
 
 
 def _plan(density: Density, region: Region, window: Window | None, X: FloatArray | None, scale: _Scale) -> Plan:
@@ -194,7 +201,7 @@ def _plan(density: Density, region: Region, window: Window | None, X: FloatArray
         grid = Grid(grid.cell + 1, 1, window)
     # Fine enough for the density's curvature, and then for its slope where it has its mass.
     heavy = _heaviest(density, nodes, X)
-    curvature = _curvature(density, region, heavy)
+    curvature = _curvature(density, region, heavy, unit=scale.unit)
     cell = grid.cell
     for bend in (True, False):
         if bend:
@@ -202,14 +209,17 @@ def _plan(density: Density, region: Region, window: Window | None, X: FloatArray
         else:
             exponents = density.log_kernel(heavy)
             heavy = heavy[exponents >= exponents.max() - scale.heavy]
-            slope = float(row_norms(density.log_gradient(heavy)).max())
+            slope = float(row_norms(density.log_gradient(heavy) * scale.unit).max())
             side = scale.change / max(slope, 1e-300)
-        side /= scale.unit
         cell = max(cell, int(np.ceil(-np.log2(min(side, 1.0)))))
-        prune = _pruned_to(density, 2.0 * curvature) if scale.prunes and cell > max(scale.finest, grid.cell) else None
+        prune = None
+        if scale.prunes and cell > max(scale.finest, grid.cell):
+            # Of a surface the radius is a length, of a solid it is in units of the chart.
+            unit = scale.unit if scale.unit.ndim else np.array(1.0)
+            prune = _pruned_to(density, 2.0 * curvature * float(unit.max() / scale.unit.max()) ** 2, unit)
         if bend:
             heavy = _heaviest(density, build_nodes(region, Grid(cell, 1, window), prune), X)
-    return Plan(region, Grid(cell, scale.leaf if prune is None else _PRUNED_LEAF, window), prune)
+    return Plan(region, Grid(cell, scale.leaf if prune is None else _PRUNED_LEAF, window), prune, scale.floor)
 
 
 def _plan_product(
@@ -254,22 +264,41 @@ def integrate_kernel(density: Density, region: Region) -> KernelIntegral:
         if region.manifold.dim <= 2:
             raise
         return _integrate_by_draws(density, region)
-    tolerance = _TOLERANCE if region.manifold.dim <= 2 else _SOLID_TOLERANCE
+    tolerance, most = (_TOLERANCE, MAX_NODES // 4) if region.manifold.dim <= 2 else (_SOLID_TOLERANCE, MAX_NODES // 2)
     before = _on_nodes(density, plan.coarser).log_integral
     found = None
+    # A step may change little by chance: in dimension three errors fall by 16 at best, and the step before counts too.
+    first_of_two = plan.floor > 0.0
+    last = 0.0
     while plan is not None:
         try:
             after = _on_nodes(density, plan)
         except TooManyNodesError:
-            break  # the result so far stands, with its error
-        change = abs(after.log_integral - before)
-        found, before = KernelIntegral(after.log_integral, max(change, after.error)), after.log_integral
-        enough = change <= tolerance and after.error <= _DOUBT_TOLERANCE
-        if enough or after.n_nodes > MAX_NODES // 4:
+            # The result so far stands, with its error; in dimension three no further step confirms that.
+            if found is not None and plan.floor:
+                found = replace(found, error=_UNCONFIRMED * found.error)
+            break
+        change, last = max(abs(after.log_integral - before), _FALL * last), abs(after.log_integral - before)
+        found = KernelIntegral(after.log_integral, max(change, after.error, plan.floor))
+        before = after.log_integral
+        enough = change <= tolerance and after.error <= _DOUBT_TOLERANCE and not first_of_two
+        first_of_two = False
+        if enough or after.n_nodes > most:
             break
         plan = plan.finer
     assert found is not None, "the first plan gives a result or raises"
+    if region.manifold.dim > 2 and found.error > _POOR:
+        found = _better_by_draws(density, region, found)
     return KernelIntegral(found.log_integral, max(found.error, density.rounding))
+
+
+def _better_by_draws(density: Density, region: Region, found: KernelIntegral) -> KernelIntegral:
+    """The integral by draws where these err less than the nodes."""
+    try:
+        drawn = _integrate_by_draws(density, region)
+    except (EstimationError, InvalidInputError):  # hardly any mass inside, or a family without a sampler
+        return found
+    return drawn if drawn.error < found.error else found
 
 
 class _OnNodes(NamedTuple):
@@ -333,8 +362,10 @@ def _window(density: Density, region: Region, X: FloatArray | None) -> Window | 
     return tuple(rounded_low.tolist()), tuple(rounded_high.tolist())
 
 
-def _curvature(density: Density, region: Region, X: FloatArray, columns: slice = slice(None)) -> float:
-    """The largest |Hess log p(v, v)| at some rows, for a few tangent directions v of length one in some columns."""
+def _curvature(
+    density: Density, region: Region, X: FloatArray, columns: slice = slice(None), unit: FloatArray | float = 1.0
+) -> float:
+    """The largest |Hess log p(v, v)| at some rows, for a few tangents v of a length of one unit in some columns."""
     rng = np.random.default_rng(0)
     X = X[:: -(-len(X) // 256)]
     largest = 0.0
@@ -342,7 +373,7 @@ def _curvature(density: Density, region: Region, X: FloatArray, columns: slice =
         some = np.zeros_like(X)
         some[:, columns] = rng.standard_normal(some[:, columns].shape)
         V = region.manifold.project_tangent(X, some)
-        V = V / np.maximum(row_norms(V), 1e-300)[:, None]
+        V = V / np.maximum(row_norms(V), 1e-300)[:, None] * unit
         largest = max(largest, float(np.abs(density.log_hessian(X, V)).max()))
     return largest
 
@@ -379,12 +410,12 @@ class _InCoordinates:
         return self.density.rounding
 
 
-def _pruned_to(density: Density, curvature: float) -> Prune:
+def _pruned_to(density: Density, curvature: float, unit: FloatArray) -> Prune:
     def prune(X: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
         if len(X) == 0:
             return np.empty(0), np.empty(0)
         values = density.log_kernel(X)
-        slope = row_norms(density.log_gradient(X))
+        slope = row_norms(density.log_gradient(X) * unit)
         return values, values + slope * radius + curvature * radius**2
 
     return prune

@@ -11,7 +11,7 @@ further.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -22,13 +22,17 @@ from tmsm.measure.cells import Doubts, Prune, TreeNodes
 from tmsm.measure.half_cubes import CutCubes, cut_cubes
 from tmsm.regions import Region
 
-__all__ = ["SOLID_CHANGE", "SOLID_HEAVY", "SOLID_WIDTHS", "coarsest_cell", "solid_nodes"]
+__all__ = ["SOLID_CHANGE", "SOLID_FLOOR", "SOLID_HEAVY", "SOLID_WIDTHS", "coarsest_cell", "solid_nodes"]
 
 # Cells are so many widths of the density across, and where its exponent is so close to the largest it changes in one by
 # at most so much.
 SOLID_WIDTHS, SOLID_HEAVY, SOLID_CHANGE = 2.5, 3.0, 6.0
+# What the rule inside such cells leaves of a normal density, for any place of the cells, is below this.
+SOLID_FLOOR = 5e-7
 # Points along one side of a cell that is inside, fewer in smaller ones.
 _ORDERS = (6, 4, 3, 2)
+# Where a density that is pruned is so many logarithms below its top, one order less is enough, and again.
+_BELOW = (-np.inf, 9.0, 16.0, np.inf)
 # All cubes of a chart together are divided into so many cells at least.
 _COARSEST = 64
 # How often a cell that one plane does not describe is divided before it is cut nevertheless, in eight.
@@ -100,6 +104,7 @@ def solid_nodes(
 ) -> TreeNodes:
     """Nodes of a grid whose cells are divided ``depth`` times inside and ``leaf_depth`` times on the border.
 
+    ``prune`` bounds a density within a distance in the coordinates of the chart.
     Parts of the region smaller than the cells on the border have smaller ones.  More nodes than ``limit`` are an error.
     """
     nodes: list[tuple[FloatArray, FloatArray]] = []
@@ -117,21 +122,30 @@ def solid_nodes(
         crossed = ~clear
         inside = inside.joined(border.where(clear & (d > 0.0)))
         if prune is not None:
-            values, bounds = prune(X, radius)
-            inner, inner_bounds = prune(chart.points(inside.face, inside.s), radius)
+            reach = float(np.sqrt(3.0)) * border.half
+            values, bounds = prune(X, reach)
+            inner, inner_bounds = prune(chart.points(inside.face, inside.s), reach)
             top = max(top, np.max(values[d > 0.0], initial=-np.inf), np.max(inner, initial=-np.inf))
             crossed &= bounds >= top - _NEGLIGIBLE
-            inside = inside.where(inner_bounds >= top - _NEGLIGIBLE)
-        order = _ORDERS[min(max(level - depth, 0), len(_ORDERS) - 1)]
-        if n_nodes + order**3 * len(inside) + 4 * np.count_nonzero(crossed) > limit:
+            kept = inner_bounds >= top - _NEGLIGIBLE
+            inside, inner_bounds = inside.where(kept), inner_bounds[kept]
+            below = top - inner_bounds
+        else:
+            below = np.zeros(len(inside))
+        place = max(level - depth, 0)
+        groups = [
+            (inside.where((low <= below) & (below < high)), _ORDERS[min(place + less, len(_ORDERS) - 1)])
+            for less, (low, high) in enumerate(pairwise(_BELOW))
+        ]
+        if n_nodes + sum(order**3 * len(cells) for cells, order in groups) + 8 * np.count_nonzero(crossed) > limit:
             raise TooManyNodesError(
                 f"More than {limit:,} nodes would be needed: the density is too concentrated, or the border too large "
                 "or too detailed, for quadrature in dimension three. ScoreMatching needs none."
             )
         if level >= depth:
             n_inside += len(inside)
-            nodes.append(_gauss(chart, inside, order))
-            n_nodes += len(nodes[-1][1])
+            nodes += [_gauss(chart, cells, order) for cells, order in groups]
+            n_nodes += sum(order**3 * len(cells) for cells, order in groups)
             inside = inside.where(np.zeros(len(inside), dtype=bool))
         if level >= leaf_depth:
             # A cell that is being divided for its cut is small enough for its part already.
@@ -143,7 +157,8 @@ def solid_nodes(
             ready = crossed & ~small
             leaves = _Leaves(region, chart, border.where(ready), X[ready], d[ready], inward[ready])
             again = ~leaves.sound & (leaves.cells.tries > 0) & (region.distance_slack == 0.0) & (level < _DEEPEST)
-            found, open_ = leaves.nodes(again)
+            found, open_ = leaves.nodes(again, groups[0][1])
+            n_inside += leaves.n_whole
             nodes += found
             doubts += open_
             n_nodes += sum(len(weights) for _, weights in found)
@@ -189,6 +204,7 @@ class _Leaves:
         self.region, self.chart, self.cells = region, chart, cells
         self.sound = np.zeros(len(cells), dtype=bool)
         self.seam = self.sound.copy()
+        self.n_whole = 0
         if region.distance_slack > 0.0 or len(cells) == 0:
             return
         self.cut, self.bend = self._fitted(cut_cubes(_planes(chart, cells, X, d, inward)), inward)
@@ -208,6 +224,7 @@ class _Leaves:
             self.seam[maybe] = (there * step > 0.0) & (np.abs(there) <= 10.0 * np.abs(step))
         self.sound |= self.seam
         self.filled = np.where(self.seam, d > 0.0, self.cut.volume >= 8.0 - _TINY)
+        self.n_whole = int(np.count_nonzero(self.sound & self.filled))
 
     def _fitted(self, cut: CutCubes, inward: FloatArray) -> tuple[CutCubes, FloatArray]:
         """The cuts moved onto the border, and how far it was from them at most, over half a side; infinite at edges."""
@@ -235,14 +252,14 @@ class _Leaves:
         d = self.region.signed_distance(self.chart.points(places.face, places.s))[0]
         return (d > 0.0).reshape(len(self.cells), len(offsets))
 
-    def nodes(self, left: BoolArray) -> tuple[list[tuple[FloatArray, FloatArray]], list[Doubts]]:
-        """The part inside each cell; but for cells that are left."""
+    def nodes(self, left: BoolArray, order: int) -> tuple[list[tuple[FloatArray, FloatArray]], list[Doubts]]:
+        """The part inside each cell; but for cells that are left.  ``order`` is that of whole cells of this size."""
         if len(self.cells) == 0:
             return [], []
         if self.region.distance_slack > 0.0:
             return self._sampled()
         whole, simple = self.sound & self.filled, self.sound & ~self.filled & ~self.seam & (self.cut.volume > _TINY)
-        nodes = [_gauss(self.chart, self.cells.where(whole), 2)]
+        nodes = [_gauss(self.chart, self.cells.where(whole), order)]
         nodes += _on_parts(self.chart, self.cells, self.cut, simple, self.cut.nodes())
         doubts = [
             self._bent(np.flatnonzero(simple & (self.cut.area > 1e-9))),
