@@ -32,7 +32,7 @@ _MAX_LEAF = 10
 _TOLERANCE, _DOUBT_TOLERANCE = 1e-6, 1e-5
 # In dimension three a step takes four times as long, and what it changes is ten times the error that it leaves.
 _SOLID_TOLERANCE = 1e-5
-_FALL, _UNCONFIRMED = 0.1, 3.0
+_FALL, _FALLS, _UNCONFIRMED = 0.1, 0.3, 3.0
 # Where nodes in dimension three leave a larger error, draws are tried.
 _POOR = 5e-4
 # Independent doubts along the border add up to so many times the root of their squares at most.
@@ -238,7 +238,8 @@ def _plan_product(
         width = _WIDTHS_OF_CURVE if part.manifold.dim == 1 else _WIDTHS
         side = min(width / np.sqrt(max(curvature, 1e-300)), width / _WIDTHS * _CHANGE / max(slope, 1e-300))
         chart = part.manifold.charts(None if window is None else (window[0][own], window[1][own]))
-        side /= 1.0 if chart is None else chart.unit
+        if chart is not None and not isinstance(chart, SolidChart):
+            side /= chart.unit
         cells[k] = max(cells[k], int(np.ceil(-np.log2(min(side, 1.0)))))
     return Plan(region, Grid(max(cells), 1 if len(pieces) == 3 else _LEAF, window, tuple(cells)), None)
 
@@ -267,9 +268,8 @@ def integrate_kernel(density: Density, region: Region) -> KernelIntegral:
     tolerance, most = (_TOLERANCE, MAX_NODES // 4) if region.manifold.dim <= 2 else (_SOLID_TOLERANCE, MAX_NODES // 2)
     before = _on_nodes(density, plan.coarser).log_integral
     found = None
-    # A step may change little by chance: in dimension three errors fall by 16 at best, and the step before counts too.
-    first_of_two = plan.floor > 0.0
-    last = 0.0
+    # A step may change little by chance.  In dimension three errors fall by 16 at best, so the step before counts too.
+    falls, last = True, 0.0
     while plan is not None:
         try:
             after = _on_nodes(density, plan)
@@ -278,11 +278,12 @@ def integrate_kernel(density: Density, region: Region) -> KernelIntegral:
             if found is not None and plan.floor:
                 found = replace(found, error=_UNCONFIRMED * found.error)
             break
-        change, last = max(abs(after.log_integral - before), _FALL * last), abs(after.log_integral - before)
-        found = KernelIntegral(after.log_integral, max(change, after.error, plan.floor))
-        before = after.log_integral
-        enough = change <= tolerance and after.error <= _DOUBT_TOLERANCE and not first_of_two
-        first_of_two = False
+        change = abs(after.log_integral - before)
+        error = max(change, after.error, plan.floor)
+        if plan.floor:
+            falls, error, last = change <= max(_FALLS * last, plan.floor), max(error, _FALL * last), change
+        found, before = KernelIntegral(after.log_integral, error), after.log_integral
+        enough = falls and change <= tolerance and error <= _DOUBT_TOLERANCE
         if enough or after.n_nodes > most:
             break
         plan = plan.finer

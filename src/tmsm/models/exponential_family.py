@@ -165,12 +165,12 @@ class ExponentialFamily(LinearModel):
     def _check_integrable(self) -> None:
         if not (self.space.is_closed and has_nodes(Everywhere(self.space))):
             raise self._missing(
-                f"normalising constant on {self.space!r}: it is found by integration, on closed surfaces and curves "
-                "that have charts. Use ScoreMatching, or TruncatedMLE in a region"
+                f"normalising constant on {self.space!r}: it is found by integration, on closed manifolds up to "
+                "dimension three that have charts. Use ScoreMatching, or TruncatedMLE in a region"
             )
 
     def log_normaliser(self, theta: FloatArray) -> float:
-        """By integration over the whole manifold, where it is closed and of dimension one or two."""
+        """By integration over the whole manifold, where it is closed and of dimension three at most."""
         self._check_integrable()
         return integrate_kernel(self.at(theta), Everywhere(self.space)).log_integral
 
