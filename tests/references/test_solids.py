@@ -316,7 +316,7 @@ def test_nodes_move_the_estimate_by_less_than_they_say():
     fit = tmsm.TruncatedMLE(NORMAL, region).fit(X)
     model = NORMAL.on(tmsm.Euclidean(3))
     plan = plan_nodes(model.at(fit.natural_params_), region, X)
-    fine = build_nodes(region, Grid(plan.grid.cell, 5, plan.grid.window))
+    fine = build_nodes(region, Grid(plan.grid.cell, 4, plan.grid.window))
     t = model.statistics(fine.X) - model.statistics(X).mean(axis=0)
     e = t @ fit.natural_params_ + fine.log_weights
     q = np.exp(e - e.max())
