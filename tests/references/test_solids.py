@@ -337,6 +337,12 @@ def test_what_needs_too_many_nodes_is_left_to_draws():
     assert "Monte Carlo nodes" in fit.result_.nodes.description
 
 
+def test_a_region_without_points_is_an_error():
+    apart = tmsm.Ball([0.0, 0.0, 0.0], 1.0) & tmsm.Ball([3.0, 0.0, 0.0], 1.0)
+    with pytest.raises(ValueError, match="No part of the region was found to integrate over"):
+        NORMAL.log_mass(apart, mean=MU, covariance=SIGMA)
+
+
 def test_an_exposure_in_dimension_three():
     """A known exposure in a ball: the score is normalised by the nodes."""
     ball = tmsm.Ball([0.0, 0.0, 0.0], 1.5)

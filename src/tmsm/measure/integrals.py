@@ -357,6 +357,8 @@ def _window(density: Density, region: Region, X: FloatArray | None) -> Window | 
             f"It is not known where the density has its mass on {region.manifold!r}, a manifold without end, so it can "
             "be integrated over bounded regions only, such as Ball or Box. ScoreMatching needs no integral."
         )
+    if not (low < high).all():
+        raise EstimationError("No part of the region was found to integrate over: its parts do not meet.")
     unit = 2.0 ** np.ceil(np.log2(high - low) - 4.0)
     rounded_low = np.maximum(np.floor(low / unit) * unit, bottom)
     rounded_high = np.minimum(np.ceil(high / unit) * unit, top)
