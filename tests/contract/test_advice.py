@@ -30,7 +30,9 @@ OUT_OF_REACH = {
     "flat space": "isotropic|Euclidean|generalisation to any sphere",
     "classes of one's own": "to_arguments",
     "downloads": "read_storm_events",
-    "what a representation says": r"\.interacting\(…\)$|^(ExposureMap|Kent|BorderPoints|Box|HealpixMask|LonLatBox|SphericalPolygon)\(",
+    "what a representation says": (
+        r"\.interacting\(…\)$|^(ExposureMap|Kent|BorderPoints|Box|HealpixMask|LonLatBox|SphericalPolygon)\("
+    ),
     "a pattern": r"wgs \?84",
     "arrays of maps": "n_lat",
     "programs of a terminal": "ogr2ogr",

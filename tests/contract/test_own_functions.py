@@ -244,3 +244,39 @@ def test_rows_of_single_precision_are_put_onto_the_level_set():
     assert ellipsoid.surface().settle(moved) == (True, True)
     assert np.abs(((moved / ellipsoid.HALF_AXES) ** 2).sum(1) - 1.0).max() < 1e-15 * 4
     assert ellipsoid.surface().settle(moved) == (True, False)
+
+
+def beyond(x):
+    return x[3] - 0.2
+
+
+def test_coordinates_that_points_do_not_have_are_refused():
+    """JAX would take the last one in silence."""
+    for make in (lambda: tmsm.Implicit(beyond, tmsm.Sphere(2)), lambda: tmsm.LevelSet(beyond, 3)):
+        with pytest.raises(ValueError, match="beyond reads a coordinate that points do not have: they have 3"):
+            make()
+
+
+def constant_on_the_sphere(x):
+    return jnp.stack([x[0], x @ x])
+
+
+def test_a_statistic_that_is_constant_on_the_manifold_is_refused():
+    cap = tmsm.Cap([0.0, 0.0, 1.0], 1.0)
+    X = tmsm.VonMisesFisher().sample(200, cap, random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=2.0)
+    family = tmsm.ExponentialFamily(constant_on_the_sphere, tmsm.Sphere(2))
+    with pytest.raises(ValueError, match=r"Statistic 1 of constant_on_the_sphere is constant on Sphere\(dim=2\)"):
+        tmsm.ScoreMatching(family, cap).fit(X)
+
+
+def northern(x):
+    return x[2] - 0.2
+
+
+def test_fits_with_functions_that_can_be_imported_are_pickled():
+    model, region = tmsm.VonMisesFisher(), tmsm.Implicit(northern, tmsm.Sphere(2))
+    X = model.sample(400, region, random_state=0, mean_direction=[1.0, 0.0, 0.0], concentration=3.0)
+    fit = tmsm.ScoreMatching(model, region).fit(X)
+    again = pickle.loads(pickle.dumps(fit))
+    np.testing.assert_array_equal(again.natural_params_, fit.natural_params_)
+    assert again.goodness_of_fit_ == fit.goodness_of_fit_

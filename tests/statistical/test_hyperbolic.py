@@ -117,3 +117,12 @@ def test_likelihoods_agree_with_score_matching():
     # On truncated rows the estimator that ignores the border fails.
     cut = tmsm.NaiveMLE(scenario.MODEL).fit(X)
     assert cut.params_.concentration > scenario.CONCENTRATION + 10 * cut.std_errors_.concentration
+
+
+def test_a_mean_far_out_has_a_summary():
+    """Rays that are followed without end once ended where coordinates are no numbers."""
+    model, ball = tmsm.models.HyperboloidDistribution(), tmsm.GeodesicBall(tmsm.Hyperbolic(2), [0.1, 0.0], 0.8)
+    X = model.sample(1500, ball, random_state=3, mean=[1.3, 0.3], concentration=3.0)
+    fit = tmsm.ScoreMatching(model, ball).fit(X)
+    assert "No centre is in reach" in fit.status_
+    assert "mean" in fit.summary()

@@ -103,3 +103,16 @@ def test_resampled_angles_do_not_jump_at_a_half_turn():
     low, high = again.confidence_interval().mean_angles
     assert (high - low < 0.5).all()
     assert (np.abs(0.5 * (low + high) - fit.params_.mean_angles) < 0.1).all()
+
+
+def test_intervals_of_angles_in_a_product_are_profiles_too():
+    truth, box = SETTINGS["edge"]
+    model = tmsm.SineVonMises()
+    X = model.sample(1500, box, random_state=1, **truth)
+    y = np.abs(np.random.default_rng(0).normal(1.0, 1.0, (1500, 1)))
+    both = tmsm.ScoreMatching(model * tmsm.MultivariateNormal(), box * tmsm.Box([0.0], [np.inf])).fit(np.hstack([X, y]))
+    wald, profile = (both.confidence_interval(method=method).mean_angles for method in ("wald", "profile"))
+    assert np.abs(profile[1] - wald[1]).max() > 0.05
+    assert all(
+        low <= angle <= high for low, angle, high in zip(profile[0], truth["mean_angles"], profile[1], strict=True)
+    )

@@ -145,6 +145,7 @@ class _Compiled:
     def shape(self, called: PointFunction, D: int) -> tuple[int, ...]:
         if D not in self._shapes:
             jax = _jax()
+            _refuse_coordinates_beyond(self.function, called.name, D)
             with _settings(jax):
                 try:
                     found = jax.eval_shape(self.function, jax.ShapeDtypeStruct((D,), np.float64))
@@ -346,3 +347,18 @@ def joined_functions(functions: tuple[Callable[..., Any], ...]) -> Callable[...,
         while len(_joined) > _KEPT:
             _joined.popitem(last=False)
         return _joined[key]
+
+
+def _refuse_coordinates_beyond(function: Callable[..., Any], name: str, D: int) -> None:
+    """Raise where a function reads a coordinate that a point does not have: JAX takes the last one in silence.
+
+    NumPy does not.  What else the function may not like about an array of NumPy is no reason to refuse it.
+    """
+    try:
+        function(np.full(D, 0.5))
+    except IndexError as error:
+        raise InvalidInputError(
+            f"{name} reads a coordinate that points do not have: they have {D}, numbered 0 to {D - 1} ({error})."
+        ) from None
+    except Exception:
+        return

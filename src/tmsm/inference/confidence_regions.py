@@ -183,7 +183,7 @@ class ConfidenceRegion:
         """How far rays are followed."""
         if self.manifold.is_closed:
             return self.manifold.diameter * (0.5 if self.field.is_axis else 1.0)
-        return _ENDLESS * float(self._axes[0][0])
+        return min(_ENDLESS * float(self._axes[0][0]), self.manifold.horizon)
 
     def _at(self, towards: FloatArray, distance: float) -> FloatArray:
         end: FloatArray = self.manifold.exponential(self.estimate[None, :], distance * towards[None, :])[0]

@@ -245,6 +245,11 @@ class Manifold(ValueObject, ABC):
         return float("inf")
 
     @property
+    def horizon(self) -> float:
+        """Beyond this distance from a point others cannot be told apart by their coordinates."""
+        return float("inf")
+
+    @property
     def injectivity_radius(self) -> float:
         """Up to this distance from a point there is one shortest path; zero where it is not known."""
         return 0.0

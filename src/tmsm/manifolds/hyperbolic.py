@@ -87,6 +87,10 @@ class Hyperbolic(Charted):
     def retract(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self.exponential(X, V)
 
+    @property
+    def horizon(self) -> float:
+        return 30.0  # coordinates grow like eᵈ, and doubles have sixteen digits
+
     def logarithm(self, X: FloatArray, Y: FloatArray) -> FloatArray:
         moved = self.seen_from(X, Y)
         return safe_divide(moved, row_norms(moved)) * self.geodesic_distance(X, Y)[:, None]

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, padded, weighted_gram
+from tmsm.foundation.arrays import FloatArray, padded, row_norms, weighted_gram
 from tmsm.foundation.autodiff import PointFunction, function_name
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_float_array
@@ -24,6 +24,9 @@ from tmsm.models.tangents import Coefficient, Directions
 from tmsm.regions import Everywhere
 
 __all__ = ["ExponentialFamily"]
+
+# At so many rows a statistic is looked at whose slope along the manifold is no more than such a share of its slope.
+_TRIED_ROWS, _NO_SLOPE = 256, 1e-12
 
 
 @final
@@ -103,6 +106,16 @@ class ExponentialFamily(LinearModel):
 
     def check_spread(self, X: FloatArray) -> None:
         self._t.values(X)  # says where they are not finite: derivatives alone may be, as those of a logarithm
+        some = X[:: -(-len(X) // _TRIED_ROWS)]
+        plain = self._t.jacobian(some)
+        for k in range(plain.shape[1]):
+            G = np.ascontiguousarray(plain[:, k])
+            size = float(row_norms(G).max())
+            if float(row_norms(self.space.tangent_gradient(some, G)).max()) <= _NO_SLOPE * size:
+                raise InvalidInputError(
+                    f"Statistic {k} of {self._t.name} is constant on {self.space!r}: its coefficient changes no "
+                    "density. Leave it out."
+                )
 
     def statistics(self, X: FloatArray) -> FloatArray:
         return self._t.values(X)

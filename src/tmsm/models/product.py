@@ -187,6 +187,14 @@ class ProductModel(SideBySide):
         parts = [found if i == k else model.constraint for i, model in enumerate(self.models)]
         return product_set(parts, [model.size for model in self.models])
 
+    def entry_slice(self, name: str, index: tuple[int, ...], value: float) -> Constraint | None:
+        k, own = self._own_name(name)
+        found = self.models[k].entry_slice(own, index, value)
+        if found is None:
+            return None
+        parts = [found if i == k else model.constraint for i, model in enumerate(self.models)]
+        return product_set(parts, [model.size for model in self.models])
+
     def parameters(self, theta: FloatArray) -> Parameters:
         found: dict[str, Any] = {}
         for k, (model, block) in enumerate(zip(self.models, self.blocks, strict=True)):

@@ -24,6 +24,10 @@ class BorderView:
         self._parts: tuple[BorderView, ...] | None = None
         self._frame: ConstraintFrame | None = None
 
+    def __getstate__(self) -> dict[str, object]:
+        # A frame holds functions of these very rows, and is made again where it is needed.
+        return {**self.__dict__, "_frame": None}
+
     @property
     def constraint_frame(self) -> ConstraintFrame:
         """The functions of a region that is known by such."""
