@@ -33,11 +33,6 @@ _FEW_ROWS = (
     "The paper's weight rests on some ten rows next to the strip's short sides. The status says so in nine of ten "
     "fits. The default weight covers 97 %."
 )
-_STEEP = (
-    "Two thirds of the rows lie within 15° of one corner: combined weights put the concentration too high there, by "
-    "half a standard error. The status says that a fifth of the rows carry the estimate, in four of five fits. The "
-    "weight 'saturating' covers 97 %."
-)
 _NOTHING_TO_KNOW = (
     "Too wide, not too narrow: 100 rows in a cap of 3° reject hardly any direction. The status says so in three of "
     "four fits."
@@ -50,7 +45,7 @@ REASONS = {
     "vMF, sliver, 10° off, n 1000, default": _SHORT_SIDES,
     "vMF, sliver, 30° off, n 3000, default": _SHORT_SIDES,
     "vMF, sliver, inside, n 300, g = d": _FEW_ROWS,
-    "vMF, polygon, 60° off, n 3000, default": _STEEP,
+    "Kent, polygon, border, n 1000, default": _FROM_ZERO,
     "Kent, polygon, inside, n 300, default": _FROM_ZERO,
     "vMF, small cap, 30° off, n 100, default, κ known": _NOTHING_TO_KNOW,
     "vMF, cap, border, n 1000, default, 40 unequal groups": _FEW_GROUPS,
