@@ -80,7 +80,7 @@ def test_odd_numbers_of_rows_are_not_compiled_again():
     t = PointFunction(counted, "counted")
     for n in (3, 17, 100, 256, 255, 1):
         t.values(np.ones((n, 2)))
-    assert len(calls) == 2  # once for the shape, once to compile
+    assert len(calls) == 3  # once with an array of NumPy, once for the shape, once to compile
     assert set(calls) == {(2,)}
 
 
