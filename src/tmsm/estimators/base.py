@@ -33,7 +33,6 @@ from tmsm.inference.goodness import GoodnessOfFit
 from tmsm.inference.status import status_of
 from tmsm.models.base import LinearModel, Model
 from tmsm.models.constraints import Constraint
-from tmsm.models.parameters import Parameters
 from tmsm.regions import Region
 
 __all__ = ["Estimator", "check_linear", "check_model", "check_region", "require_rows"]
@@ -91,9 +90,10 @@ class Estimator(Fitted):
         return self._result
 
     @property
-    def params_(self) -> Parameters:
+    def params_(self) -> Any:
         """The estimate, by name."""
-        return self.result_.params
+        fit = self.result_
+        return fit.model.presented(fit.params)
 
     @property
     def natural_params_(self) -> FloatArray:
@@ -230,11 +230,12 @@ class Estimator(Fitted):
         """The estimate from rows, which may come in groups; the estimator itself stays as it is."""
 
     @property
-    def std_errors_(self) -> Parameters:
+    def std_errors_(self) -> Any:
         """Standard errors, in the same fields as `params_`; of a direction in radians."""
-        return self.result_.std_errors
+        fit = self.result_
+        return fit.model.presented(fit.std_errors)
 
-    def confidence_interval(self, level: float = 0.95, method: Method | None = None) -> Parameters:
+    def confidence_interval(self, level: float = 0.95, method: Method | None = None) -> Any:
         """(low, high) for each field of `params_`; for a direction the half-axes of its region.
 
         Parameters
@@ -249,7 +250,8 @@ class Estimator(Fitted):
         """
         if method is not None:
             check_option(method, ["profile", "wald"], "method")
-        return self.result_.intervals(level, method)
+        fit = self.result_
+        return fit.model.presented(fit.intervals(level, method))
 
     def confidence_region(self, name: str = "mean_direction", level: float = 0.95) -> ConfidenceRegion:
         """The set of centres that the data do not reject.

@@ -12,6 +12,7 @@ from tmsm.foundation.errors import EstimationError
 from tmsm.matching.equations import linearise
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.solve import MAX_CONDITION, Solution
+from tmsm.matching.starts import starts_of
 from tmsm.models.constraints import minimise_over
 from tmsm.models.nonlinear import NonlinearModel
 from tmsm.numerics.newton import Objective, minimise
@@ -42,7 +43,7 @@ def search(equations: OneWeight, rows: Rows) -> Solution:
     model = cast(NonlinearModel, equations.model)
     constraint = model.constraint
     some = rows.spread(_FIRST_ROWS)
-    near = model.starts(some.sample().X)
+    near = starts_of(model, equations, some)
     first = minimise_over(constraint, _objective(equations, some), near)
     if first is None:
         raise EstimationError(

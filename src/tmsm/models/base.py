@@ -151,6 +151,14 @@ class Model(ValueObject, ABC):
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         """Derivative of each named parameter, flattened, with respect to θ: name -> (size, p)."""
 
+    def presented(self, values: Parameters) -> Any:
+        """Values by the names of the `fields` (estimates, errors or intervals) in the form that users see."""
+        return values
+
+    def in_region(self, region: Region) -> Model:
+        """The bound model, where it matters in which region its points can be seen; itself by default."""
+        return self
+
     def readings(self, params: Parameters) -> tuple[Reading, ...]:
         """Lengths and angles that people read off the parameters, beside them; none by default."""
         return ()

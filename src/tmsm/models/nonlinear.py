@@ -16,6 +16,8 @@ __all__ = ["NonlinearModel", "parameter_sizes"]
 
 # Of differences in θ, as a share of its size: the cube root of rounding.
 _STEP = 1e-5
+# Of differences of what may come from differences itself.
+_CURVATURE_STEP = 1e-4
 
 
 class NonlinearModel(Model):
@@ -35,6 +37,23 @@ class NonlinearModel(Model):
 
     def tangent(self, theta: FloatArray) -> Tangent:
         return _Differences(self, theta)
+
+    def curvature_sum(self, X: FloatArray, weight: FloatArray, theta: FloatArray) -> FloatArray:
+        """Σ w ∂² log p/∂θ² over rows with weights (n,) of any sign, shape (p, p); by differences of `tangent`."""
+        columns = []
+        for h, unit in zip((_CURVATURE_STEP * parameter_sizes(theta)).tolist(), np.eye(theta.size), strict=True):
+            ahead, behind = (weight @ self.tangent(theta + sign * h * unit).statistics(X) for sign in (1.0, -1.0))
+            columns.append((ahead - behind) / (2.0 * h))
+        curvature = np.stack(columns, axis=1)
+        return 0.5 * (curvature + curvature.T)
+
+    def suits(self, theta: FloatArray, X: FloatArray) -> bool:
+        """Whether an optimum for rows like X (n, D) is one that is wanted, and no spike at a few rows."""
+        return True
+
+    def ordered(self, theta: FloatArray) -> FloatArray:
+        """The θ of the same density that is given as the estimate, where several stand for it."""
+        return theta
 
 
 def parameter_sizes(theta: FloatArray) -> FloatArray:
