@@ -6,6 +6,7 @@ from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unres
 from tmsm.models.cosine_von_mises import CosineVonMises
 from tmsm.models.exponential_family import ExponentialFamily
 from tmsm.models.fisher_bingham import Bingham, FisherBingham
+from tmsm.models.heavy_tailed import HeavyTailed
 from tmsm.models.hyperboloid import HyperboloidDistribution
 from tmsm.models.interacting import CentredInteraction, InteractingModel
 from tmsm.models.kent import Kent
@@ -33,6 +34,7 @@ __all__ = [
     "Field",
     "FisherBingham",
     "FixedNorm",
+    "HeavyTailed",
     "HyperboloidDistribution",
     "InteractingModel",
     "Kent",
