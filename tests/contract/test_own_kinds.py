@@ -288,6 +288,12 @@ def test_a_density_that_is_not_linear_in_its_parameters(region):
     assert tmsm.stein_test(fit, X[:3000], n_resamples=99).p_value > 0.01
     assert "not linear in its parameters" in fit.status_
     assert fit.score(X) > wrong.score(X)
+    for likelihood in (
+        tmsm.TruncatedMLE(own().HeavyTail(), region).fit(X),
+        tmsm.ScoreMatching(own().HeavyTail(), region, refine="mle").fit(X),
+    ):
+        assert within(likelihood, 20.0 * HEAVY_MEAN)
+        assert likelihood.std_errors_.concentration < fit.std_errors_.concentration
 
 
 def test_what_a_density_that_is_not_linear_cannot_have():
@@ -298,8 +304,8 @@ def test_what_a_density_that_is_not_linear_cannot_have():
         tmsm.ScoreMatching(heavy, region, "combined").fit(X)
     with pytest.raises(ValueError, match="HeavyTail is not linear in its parameters: its rows are needed again"):
         tmsm.ScoreMatching(heavy, region).partial_fit(X)
-    with pytest.raises(TypeError, match="likelihoods are for models that are: use ScoreMatching"):
-        tmsm.TruncatedMLE(heavy, region).fit(X)
+    with pytest.raises(TypeError, match="its integral over the whole manifold is not known: use ScoreMatching"):
+        tmsm.NaiveMLE(heavy).fit(X)
     spread = tmsm.ScoreMatching(heavy, region).fit(X).bootstrap(X, 3, random_state=0, n_jobs=1).std_errors
     assert spread.concentration > 0.0
 

@@ -487,8 +487,8 @@ def check_linear(model: Model) -> LinearModel:
     """Return a model with a likelihood, or say what else to do."""
     if not isinstance(model, LinearModel):
         raise InvalidTypeError(
-            f"{type(model).__name__} is not linear in its parameters, and likelihoods are for models that are: "
-            "use ScoreMatching."
+            f"{type(model).__name__} is not linear in its parameters, and its integral over the whole manifold is not "
+            "known: use ScoreMatching, or TruncatedMLE in a region."
         )
     return model
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from tmsm.data.named_tables import framed_points
 from tmsm.data.rows import Block, Rows
 from tmsm.estimators.base import Estimator, check_linear, check_model, require_rows
+from tmsm.estimators.densities import DensityFit
 from tmsm.foundation.arrays import ArrayLike
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.validation import as_rows
@@ -19,9 +21,15 @@ from tmsm.manifolds import Manifold
 from tmsm.matching.likelihood import LikelihoodEquations, WholeLikelihood
 from tmsm.matching.moments import sum_statistics
 from tmsm.models.base import Model
+from tmsm.models.nonlinear import NonlinearModel
 from tmsm.regions import Everywhere
 
 __all__ = ["NaiveMLE"]
+
+
+def _with_whole_likelihood(model: Model) -> Model:
+    """Return a model whose likelihood on the whole manifold is known, or say what else to do."""
+    return model if isinstance(model, NonlinearModel) and model.is_normalised else check_linear(model)
 
 
 class NaiveMLE(Estimator):
@@ -49,7 +57,7 @@ class NaiveMLE(Estimator):
         self.model = model
 
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
-        model = check_linear(check_model(self.model))
+        model = _with_whole_likelihood(check_model(self.model))
         if model.is_bound:
             return Rows.of(X, Everywhere(model.manifold), sample_weight)
         if isinstance(model.home, Manifold) and not model.home.has_longitudes:
@@ -60,6 +68,9 @@ class NaiveMLE(Estimator):
         return Rows.of(X if framed is None else framed, Everywhere(model.usual_manifold(width)), sample_weight)
 
     def _estimate(self, rows: Rows) -> Fit:
+        if isinstance(self.model, NonlinearModel):
+            fit = DensityFit(type(self).__name__, self.get_params(), self.model)(rows)
+            return replace(fit, status=f"{fit.status.split(';')[0]}: truncation is ignored.")
         sample = rows.sample()
         model = check_linear(check_linear(self.model).on(rows.region.manifold).centred(sample.X))
         constraint = model.constraint

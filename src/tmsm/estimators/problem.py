@@ -54,7 +54,7 @@ class Problem:
                 f"The rows extend over {extent:.3g}, beyond what can be squared: rescale the columns."
             )
         manifold = rows.region.manifold
-        model = model.on(manifold)
+        model = model.on(manifold).in_region(rows.region)
         model.check_spread(sample.X)
         for frame in rows.region.frames:
             check_frames(frame, rows.frame, "The region")

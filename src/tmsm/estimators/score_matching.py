@@ -9,6 +9,7 @@ import numpy as np
 
 from tmsm.data.rows import Rows
 from tmsm.estimators.base import check_linear, check_model, check_region
+from tmsm.estimators.densities import refined_density
 from tmsm.estimators.problem import Problem
 from tmsm.estimators.streaming import StreamingEstimator
 from tmsm.foundation.arrays import ArrayLike, FloatArray
@@ -35,6 +36,7 @@ from tmsm.matching.solve import Solution, solve
 from tmsm.matching.stacked import Stacked
 from tmsm.matching.tabulated import RowTable
 from tmsm.models.base import Model
+from tmsm.models.nonlinear import NonlinearModel
 from tmsm.regions import Region
 from tmsm.weights import Combined, Weight, WeightPolicy, plain_weight
 from tmsm.weights.policies import ROWS_PER_SQUARE, Choice, as_policy
@@ -386,6 +388,8 @@ class ScoreMatching(StreamingEstimator):
 
     def _refined(self, fit: Fit, rows: Rows) -> Fit:
         """One Newton step from the estimate towards the maximum of the likelihood; more where one is not enough."""
+        if isinstance(fit.model, NonlinearModel):
+            return refined_density(fit, rows, self.standard_errors)
         model = check_linear(fit.model)
         sums = sum_statistics(model, rows)
         assert sums is not None, "the sample has rows inside"

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tmsm.data.rows import Block, Rows
+from tmsm.data.rows import Rows
 from tmsm.estimators.base import check_linear, check_model, check_region, require_rows
 from tmsm.estimators.bordered import BorderedEstimator
+from tmsm.estimators.densities import DensityFit, mean_log_density, mean_log_exposure
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
@@ -17,12 +18,15 @@ from tmsm.inference.bootstrap import Refit
 from tmsm.inference.covariance import inverse_information, likelihood_covariance
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
+from tmsm.matching.density_likelihood import TruncatedDensity
 from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.likelihood import LikelihoodEquations, RegionLikelihood, Truncated, WholeLikelihood, likelihood_near
 from tmsm.matching.moments import StatisticSums, sum_statistics
+from tmsm.matching.node_likelihood import NodeLikelihood
 from tmsm.measure.integrals import integrate_kernel
 from tmsm.measure.nodes import has_nodes
 from tmsm.models.base import LinearModel, Model
+from tmsm.models.nonlinear import NonlinearModel
 from tmsm.regions import Region
 from tmsm.weights import Auto
 
@@ -97,11 +101,13 @@ class TruncatedMLE(BorderedEstimator):
         self.random_state = random_state
 
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
-        check_region(check_linear(check_model(self.model)), self.region, self.log_exposure)
+        check_region(check_model(self.model), self.region, self.log_exposure)
         check_random_state(self.random_state)
         return Rows.of(X, self.region, sample_weight, self.outside)
 
     def _estimate(self, rows: Rows) -> Fit:
+        if isinstance(self.model, NonlinearModel):
+            return self._density_fit(self.model, self.log_exposure)(rows)
         exposure = KnownExposure.of(self.log_exposure, rows)
         start, model = self._start(rows, exposure)
         sums, sample = _sums(model, rows), rows.sample().X
@@ -136,7 +142,7 @@ class TruncatedMLE(BorderedEstimator):
             except InvalidInputError:  # random nodes leave out the normalising constant, and the family has none
                 log_likelihood = float("nan")
         if exposure is not None:
-            log_likelihood += _mean_exposure(exposure, rows, sums)
+            log_likelihood += mean_log_exposure(exposure, rows)
         if np.isfinite(log_likelihood):
             facts.append(("log-likelihood", f"{log_likelihood:.6g} a row"))
         return Fit(
@@ -177,14 +183,27 @@ class TruncatedMLE(BorderedEstimator):
         fit, made = self.result_, self._as_fitted()
         rows = Rows.of(X, made.region, sample_weight, made.outside)
         rows.check_frame(fit.kept.frame)
+        if isinstance(fit.model, NonlinearModel):
+            return made._density_score(fit, fit.model, rows)
         model = check_linear(fit.model)
         sums = _sums(model, rows)
         known = fit.exposure
         value = made._mean_log_density(model, fit.theta, rows, sums, known)
-        if known is None:
-            return value
+        return value if known is None else value + mean_log_exposure(known, rows)
 
-        return value + _mean_exposure(known, rows, sums)
+    def _density_fit(
+        self, model: NonlinearModel, exposure: LogExposure | KnownExposure | None, start: FloatArray | None = None
+    ) -> DensityFit:
+        """How a density that is not linear in θ is fitted."""
+        return DensityFit(type(self).__name__, self.get_params(), model, exposure, self.random_state, start)
+
+    def _density_score(self, fit: Fit, model: NonlinearModel, rows: Rows) -> float:
+        if len(rows.sample()) == 0:
+            raise InvalidInputError(rows.describe_absence())
+        value = mean_log_density(TruncatedDensity(model, self.region, rows, fit.exposure), fit.theta)
+        if np.isnan(value):
+            raise InvalidInputError("The density cannot be normalised inside this region: there is no score.")
+        return value if fit.exposure is None else value + mean_log_exposure(fit.exposure, rows)
 
     def _mean_log_density(
         self, model: LinearModel, theta: FloatArray, rows: Rows, sums: StatisticSums, exposure: KnownExposure | None
@@ -214,9 +233,16 @@ class TruncatedMLE(BorderedEstimator):
         return self.result_.log_likelihood
 
     @property
+    def bic_(self) -> float:
+        """Bayes's information criterion, −2 log L + k log n: lower is better; n are rows, or groups of them."""
+        fit = self.result_
+        n = fit.n_samples if fit.n_groups is None else fit.n_groups
+        return -2.0 * fit.n_samples * fit.log_likelihood + fit.model.constraint.n_free * float(np.log(n))
+
+    @property
     def n_nodes_(self) -> int:
         """Number of nodes that stand for the region."""
-        return len(self._nodes.log_weights)
+        return self._nodes.n_nodes
 
     @property
     def quadrature_error_(self) -> float:
@@ -224,7 +250,7 @@ class TruncatedMLE(BorderedEstimator):
         return self._nodes.error_share
 
     @property
-    def _nodes(self) -> RegionLikelihood:
+    def _nodes(self) -> NodeLikelihood:
         nodes = self.result_.nodes
         if nodes is None:
             raise InvalidInputError("Nothing was cut off, so this fit used no nodes.")
@@ -233,6 +259,8 @@ class TruncatedMLE(BorderedEstimator):
     def _refit(self, rows: Rows) -> Refit:
         fit = self.result_
         # The exposure was checked.
+        if isinstance(fit.model, NonlinearModel):
+            return Refit.of(rows, self._as_fitted()._density_fit(fit.model, fit.exposure, fit.theta))
         return Refit.of(rows, TruncatedMLE(**{**fit.configuration, "log_exposure": fit.exposure})._estimate)
 
     def _start(self, rows: Rows, exposure: KnownExposure | None) -> tuple[FloatArray | None, LinearModel]:
@@ -259,13 +287,3 @@ def _sums(model: LinearModel, rows: Rows) -> StatisticSums:
     if not sums.weight_sum > 0.0:
         raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
     return sums
-
-
-def _mean_exposure(exposure: KnownExposure, rows: Rows, sums: StatisticSums) -> float:
-    """The mean of the log exposure over the rows."""
-
-    def total(block: Block) -> float:
-        values = exposure.row_values(block.X)
-        return float(values.sum() if block.sample_weight is None else block.sample_weight @ values)
-
-    return sum(rows.map(total)) / sums.weight_sum

@@ -59,12 +59,23 @@ def confidence_interval(
             half_axes, _ = _ellipse_axes(model, theta, covariance, field, level, error_df)
             intervals[field.name] = half_axes
         else:
-            margin = z * errors[field.name]
-            low = np.maximum(params[field.name] - margin, field.lowest)
+            low, high = _around(params[field.name], z * errors[field.name], field)
+            low = np.maximum(low, field.lowest)
             if field.is_covariance:
                 np.fill_diagonal(low, np.maximum(np.diag(low), 0.0))
-            intervals[field.name] = (low if np.ndim(low) else float(low), params[field.name] + margin)
+            intervals[field.name] = (low if np.ndim(low) else float(low), high if np.ndim(high) else float(high))
     return Parameters(**intervals)
+
+
+def _around(value: Any, margin: Any, field: Field) -> tuple[Any, Any]:
+    """The ends of an interval about a value, by the delta method on the scale of the field."""
+    if field.scale == "log" and np.all(value > 0.0):
+        factor = np.exp(margin / value)
+        return value / factor, value * factor
+    if field.scale == "logit" and np.all((value > 0.0) & (value < 1.0)):
+        odds, factor = value / (1.0 - value), np.exp(margin / (value * (1.0 - value)))
+        return odds / (odds + factor), odds * factor / (1.0 + odds * factor)
+    return value - margin, value + margin
 
 
 def direction_ellipse(

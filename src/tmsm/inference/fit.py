@@ -25,8 +25,8 @@ from tmsm.inference.influence import Influence, group_errors
 from tmsm.inference.profile import profile_interval
 from tmsm.manifolds.frames import PLAIN, Frame
 from tmsm.matching.exposure import KnownExposure
-from tmsm.matching.likelihood import RegionLikelihood
 from tmsm.matching.moments import Moments, StatisticSums
+from tmsm.matching.node_likelihood import NodeLikelihood
 from tmsm.models.base import Model
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
@@ -112,7 +112,7 @@ class Fit:
     error_df: float | None = None
     slope: FloatArray | None = None
     likelihood: Objective | None = None
-    nodes: RegionLikelihood | None = None
+    nodes: NodeLikelihood | None = None
     log_likelihood: float = float("nan")
     sums: StatisticSums | None = None
     choice: Choice | None = None
@@ -272,6 +272,9 @@ class Fit:
             if method is None and self.ellipse_is_local(one.name, level):
                 return wald[one.name]
             return self.confidence_region(one.name, level).half_axes
+
+        if method is None and one.scale is not None:
+            return wald[one.name]
 
         def critical(k: int) -> float:
             return critical_square(k, level, self.error_df)

@@ -21,14 +21,17 @@ from tmsm.foundation.values import ValueObject
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
 from tmsm.manifolds.frames import FRAMES
+from tmsm.matching.density_likelihood import DensityEquations, DensityLikelihood, TruncatedDensity
 from tmsm.matching.equations import Equations
 from tmsm.matching.exposure import KnownExposure, LogExposure
-from tmsm.matching.likelihood import LikelihoodEquations, RegionLikelihood, WholeLikelihood, likelihood_near
+from tmsm.matching.likelihood import LikelihoodEquations, WholeLikelihood, likelihood_near
 from tmsm.matching.moments import Features, Moments, StatisticSums
+from tmsm.matching.node_likelihood import NodeLikelihood
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
 from tmsm.models.base import LinearModel, Model
+from tmsm.models.nonlinear import NonlinearModel
 from tmsm.regions import Region
 from tmsm.weights import Combined, Weight
 from tmsm.weights.policies import Choice
@@ -156,12 +159,16 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     choice = _restored_choice(content["weight"], region)
     sums = _restored_sums(content["sums"], p)
     likelihood, nodes = _restored_likelihood(
-        content["nodes"], model, kept, sums, exposure, configuration.get("random_state", 0)
+        content["nodes"], model, kept, theta, sums, exposure, configuration.get("random_state", 0)
     )
     equations: Equations
     if likelihood is not None:
-        assert sums is not None and isinstance(model, LinearModel)
-        equations = LikelihoodEquations(model, likelihood, sums.mean)
+        assert sums is not None
+        if isinstance(likelihood, DensityLikelihood):
+            equations = DensityEquations(likelihood.rows.model, likelihood)
+        else:
+            assert isinstance(model, LinearModel)
+            equations = LikelihoodEquations(model, likelihood, sums.mean)
     elif choice is None:
         raise InvalidInputError("it has neither a weight nor sums of a likelihood.")
     elif choice.combined:
@@ -334,20 +341,27 @@ def _restored_likelihood(
     made_for: Any,
     model: Model,
     kept: Rows,
+    estimate: FloatArray,
     sums: StatisticSums | None,
     exposure: KnownExposure | None,
     random_state: Any,
-) -> tuple[RegionLikelihood | WholeLikelihood | None, RegionLikelihood | None]:
+) -> tuple[NodeLikelihood | WholeLikelihood | None, NodeLikelihood | None]:
     """The likelihood and its nodes, made again as they were; None where the estimate is none of a likelihood."""
     if sums is None:
         if made_for is not None:
             raise InvalidInputError("it has nodes, but no sums of a likelihood.")
         return None, None
-    if not isinstance(model, LinearModel):
-        raise InvalidInputError("model has no likelihood.")
     sample = kept.sample().X
     if made_for is None:
+        if not isinstance(model, LinearModel):
+            raise InvalidInputError("model has no likelihood on the whole manifold.")
         return WholeLikelihood(model, sums.mean, sample[:1]), None
     theta = cast(FloatArray, _array(made_for, "nodes", (model.size,)))
+    if isinstance(model, NonlinearModel):
+        density = TruncatedDensity(model, kept.region, kept, exposure, random_state)
+        found = density.near(theta, density.rows.with_slope(estimate, sums.mean))
+        return found, found
+    if not isinstance(model, LinearModel):
+        raise InvalidInputError("model has no likelihood.")
     nodes = likelihood_near(model, kept.region, theta, sums, sample, exposure, random_state)
     return nodes, nodes

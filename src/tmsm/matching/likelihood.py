@@ -20,6 +20,7 @@ from tmsm.foundation.threads import single_threaded
 from tmsm.matching.equations import Equations, Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.moments import StatisticSums
+from tmsm.matching.node_likelihood import DRAW_ERROR_SHARE, NodeLikelihood, no_maximum, number_of_draws, refined
 from tmsm.matching.solve import solve
 from tmsm.measure.integrals import Plan, plan_nodes
 from tmsm.measure.nodes import has_nodes
@@ -33,8 +34,6 @@ from tmsm.regions import Region
 
 __all__ = ["LikelihoodEquations", "Maximum", "RegionLikelihood", "Truncated", "WholeLikelihood", "likelihood_near"]
 
-# The nodes are refined until they move the estimate by less than this share of its standard error.
-_ERROR_SHARE = 0.05
 # Nodes made for a θ serve all others whose log density differs from its own by so many standard deviations at most.
 _NEAR = 1.0
 # Nodes are made for a θ; if the maximum turns out to lie where they do not serve, they are made again.
@@ -42,11 +41,7 @@ _MAX_ROUNDS = 6
 # One Newton step is enough where it ends so many standard errors from the maximum, and where the information changed
 # by no more than such a factor on the way.
 _STEP_ERROR, _STEP_CHANGE = 0.1, 2.0
-# Random nodes add their variance to the estimate's, which is then stated: a tenth of a standard error adds 0.5 %.
-_DRAW_ERROR_SHARE = 0.1
-_MAX_DRAWS = 1_000_000
 _LOWEST = -700.0
-_MAX_DRAW_NUMBERS = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -77,9 +72,10 @@ class WholeLikelihood:
         return value, expected - self.mean, covariance
 
 
+@final
 @dataclass(frozen=True)
-class RegionLikelihood:
-    """f at any θ near the one that its nodes were made for.
+class RegionLikelihood(NodeLikelihood):
+    """f of an exponential family at any θ near the one that its nodes were made for.
 
     Attributes
     ----------
@@ -87,25 +83,14 @@ class RegionLikelihood:
         t − t̄ at the nodes, shape (m, p).
     log_weights
         Shape (m,), exposure included.
-    error_share
-        What the nodes' error moves the estimate by, in standard errors.
-    extra_variance
-        What random nodes add to 1/n in the covariance; zero for a grid.
-    cell
-        How fine the grid is; None for random nodes.
-    pruned
-        Whether the grid covers only where the density that it was made for has its mass.
-    made_for
-        θ of the density that the nodes were made for, shape (p,).
     """
 
     statistics: FloatArray
     log_weights: FloatArray
-    error_share: float = 0.0
-    extra_variance: float = 0.0
-    cell: int | None = None
-    pruned: bool = False
-    made_for: FloatArray | None = None
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.log_weights)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """f(θ), its gradient (p,) and Hessian (p, p)."""
@@ -121,14 +106,6 @@ class RegionLikelihood:
             gradient = q @ self.statistics
             hessian = weighted_gram(self.statistics, q) - np.outer(gradient, gradient)
         return top + float(np.log(total)), gradient, hessian
-
-    @property
-    def description(self) -> str:
-        """The nodes and their error, in words."""
-        kind = "quadrature nodes" if self.cell is not None else "Monte Carlo nodes"
-        share = 100.0 * self.error_share
-        size = "below 0.01" if share < 0.01 else f"{share:.2g}"
-        return f"{len(self.log_weights):,} {kind}; their error is {size} % of the standard error"
 
     def suits(
         self, model: LinearModel, region: Region, theta: FloatArray, made_for: FloatArray, sample: FloatArray
@@ -280,7 +257,7 @@ class Truncated:
         if found is None and convex and self.region.manifold.is_closed:  # where a flat density exists
             found = search(self.constraint.point(np.zeros(self.model.size)).theta)
         if found is None:
-            raise reasons[0] if reasons else _no_maximum()
+            raise reasons[0] if reasons else no_maximum()
         return found
 
     def _value(self, theta: FloatArray, found: Maximum) -> float:
@@ -309,7 +286,7 @@ class Truncated:
             before, theta = theta, best.minimum.point.theta
             if likelihood.suits(self.model, self.region, theta, before, self.sample):
                 return Maximum(theta, likelihood)
-        raise _no_maximum()
+        raise no_maximum()
 
     def _projected(self, likelihood: RegionLikelihood, theta: FloatArray) -> list[FloatArray]:
         """Another start, where a curved set may have several minima: its θ nearest to the best of a linear space.
@@ -345,13 +322,6 @@ class Truncated:
         return bool(changes[0] >= 1.0 / _STEP_CHANGE and changes[-1] <= _STEP_CHANGE)
 
 
-def _no_maximum() -> EstimationError:
-    return EstimationError(
-        "The likelihood under truncation has no maximum that could be found: inside this region the rows "
-        "do not determine every parameter. Use more rows, fix what is known, or a smaller model."
-    )
-
-
 def likelihood_near(
     model: LinearModel,
     region: Region,
@@ -371,7 +341,7 @@ def likelihood_near(
                 raise
     if found is None:
         found = _by_draws(model, region, theta, sums, exposure, random_state)
-    elif found.error_share > _DRAW_ERROR_SHARE and region.manifold.dim > 2:
+    elif found.error_share > DRAW_ERROR_SHARE and region.manifold.dim > 2:
         found = _better_by_draws(found, model, region, theta, sums, exposure, random_state)
     return replace(found, made_for=theta)
 
@@ -401,30 +371,13 @@ def _by_quadrature(
     sample: FloatArray,
     exposure: KnownExposure | None,
 ) -> RegionLikelihood:
-    tangent = model.constraint.tangent(theta)
-    plan = plan_nodes(model.at(theta), region, sample).affordable
-    coarse = _on_grid(model, plan, sums.mean, exposure)
-    while True:
-        finer, last = plan.finer, False
-        if finer is None:
-            return coarse
-        try:
-            fine = _on_grid(model, finer, sums.mean, exposure)
-        except TooManyNodesError:
-            if coarse.error_share > 0.0:
-                return coarse
-            # The finest nodes there can be; what the step to them changed tells their error.
-            coarse, fine, last = _on_grid(model, plan.coarser, sums.mean, exposure), coarse, True
-        _, before, _ = coarse(theta)
-        _, after, hessian = fine(theta)
-        # How far the change moves θ̂, in standard errors: sqrt(n Δᵀ Cov⁻¹ Δ) along the family.
-        change = tangent.T @ (after - before)
-        moved = np.linalg.lstsq(tangent.T @ hessian @ tangent, change)[0]
-        share = float(np.sqrt(max(sums.effective_n * float(change @ moved), 0.0)))
-        fine = replace(fine, error_share=share)
-        if share <= _ERROR_SHARE or last:
-            return fine
-        plan, coarse = finer, fine
+    return refined(
+        lambda plan: _on_grid(model, plan, sums.mean, exposure),
+        plan_nodes(model.at(theta), region, sample).affordable,
+        theta,
+        model.constraint.tangent(theta),
+        sums.effective_n,
+    )
 
 
 def _on_grid(model: LinearModel, plan: Plan, mean: FloatArray, exposure: KnownExposure | None) -> RegionLikelihood:
@@ -445,9 +398,8 @@ def _by_draws(
     random_state: Any,
 ) -> RegionLikelihood:
     """Nodes drawn from the density at θ inside the region (Geyer and Thompson 1992)."""
-    wanted = sums.effective_n / _DRAW_ERROR_SHARE**2
-    n = int(min(max(wanted, 50_000), _MAX_DRAWS, _MAX_DRAW_NUMBERS // theta.size))
     try:
+        n = number_of_draws(sums.effective_n, theta.size)
         X = model.sample(n, region, random_state=random_state, **model.parameters(theta))
     except EstimationError as error:
         raise EstimationError(f"No Monte Carlo nodes near the estimate of score matching: {error}") from None

@@ -31,6 +31,11 @@ class NonlinearModel(Model):
     def is_linear(self) -> bool:
         return False
 
+    @property
+    def is_normalised(self) -> bool:
+        """Whether exp(log_kernel) has the integral one over the whole manifold, at every θ."""
+        return False
+
     @abstractmethod
     def starts(self, X: FloatArray) -> list[FloatArray]:
         """Some θ, shape (p,) each, from which a search for the best one for rows like X (n, D) begins."""
@@ -41,11 +46,15 @@ class NonlinearModel(Model):
     def curvature_sum(self, X: FloatArray, weight: FloatArray, theta: FloatArray) -> FloatArray:
         """Σ w ∂² log p/∂θ² over rows with weights (n,) of any sign, shape (p, p); by differences of `tangent`."""
         columns = []
-        for h, unit in zip((_CURVATURE_STEP * parameter_sizes(theta)).tolist(), np.eye(theta.size), strict=True):
+        for h, unit in zip((_CURVATURE_STEP * self.parameter_sizes(theta)).tolist(), np.eye(theta.size), strict=True):
             ahead, behind = (weight @ self.tangent(theta + sign * h * unit).statistics(X) for sign in (1.0, -1.0))
             columns.append((ahead - behind) / (2.0 * h))
-        curvature = np.stack(columns, axis=1)
-        return 0.5 * (curvature + curvature.T)
+        half: FloatArray = 0.5 * np.stack(columns, axis=1)
+        return half + half.T
+
+    def parameter_sizes(self, theta: FloatArray) -> FloatArray:
+        """What steps of each entry of θ are measured by where derivatives come from differences, shape (p,)."""
+        return parameter_sizes(theta)
 
     def suits(self, theta: FloatArray, X: FloatArray) -> bool:
         """Whether an optimum for rows like X (n, D) is one that is wanted, and no spike at a few rows."""
@@ -67,11 +76,11 @@ def parameter_sizes(theta: FloatArray) -> FloatArray:
 class _Differences(Tangent):
     """∂ log p/∂θ by central differences."""
 
-    model: Model
+    model: NonlinearModel
     theta: FloatArray
 
     def _ends(self) -> list[tuple[FloatArray, FloatArray, float]]:
-        steps = _STEP * parameter_sizes(self.theta)
+        steps = _STEP * self.model.parameter_sizes(self.theta)
         return [
             (self.theta + h * unit, self.theta - h * unit, 2.0 * h)
             for h, unit in zip(steps.tolist(), np.eye(self.theta.size), strict=True)

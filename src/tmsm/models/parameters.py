@@ -19,7 +19,8 @@ class Field:
     sign has no meaning.  The centre is the parameter that says where the density is highest; that of one factor of
     a product says so for this factor.
     Angles are in radians, and entries that are a full turn apart are the same.
-    Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.
+    Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.  Where a ``scale``
+    is said they are symmetric about the estimate on it: "log" for sizes, "logit" for shares.
     A matrix is symmetric unless the field says that it is not; a hollow one has zeros on its diagonal.
     """
 
@@ -33,6 +34,7 @@ class Field:
     is_symmetric: bool = True
     is_hollow: bool = False
     is_factor_centre: bool = False
+    scale: Literal["log", "logit"] | None = None
 
     def repeats(self, index: tuple[int, ...]) -> bool:
         """Whether the entry at an index tells nothing new: half of those of a symmetric matrix, and fixed zeros."""

@@ -1,0 +1,403 @@
+"""The likelihood under truncation of a density u(x; θ) = log p that is not linear in θ, by nodes inside the region.
+
+    f(θ) = log ∫ e exp(u) − ū,   ∇f = E s − s̄,   Hess f = Cov s + E ∂²u − mean ∂²u,   s = ∂u/∂θ,
+
+bars are means over the rows, E is over p e inside the region, and e is a known exposure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.data.rows import Block, Rows
+from tmsm.foundation.arrays import FloatArray, weighted_gram
+from tmsm.foundation.errors import EstimationError, TooManyNodesError
+from tmsm.foundation.progress import with_progress
+from tmsm.foundation.threads import single_threaded
+from tmsm.foundation.validation import check_random_state
+from tmsm.matching.equations import Equations, Terms
+from tmsm.matching.exposure import KnownExposure
+from tmsm.matching.moments import StatisticSums
+from tmsm.matching.node_likelihood import NodeLikelihood, no_maximum, number_of_draws, refined
+from tmsm.measure.draws import draw_inside
+from tmsm.measure.integrals import Plan, plan_nodes
+from tmsm.measure.nodes import has_nodes
+from tmsm.models.constraints import Constraint, minimise_over
+from tmsm.models.nonlinear import NonlinearModel
+from tmsm.regions import Region
+
+__all__ = ["DensityEquations", "DensityLikelihood", "DensityMaximum", "MeanLog", "TruncatedDensity"]
+
+# Points of a block: what is computed at them stays in the cache.
+_BLOCK = 8192
+# So many rows show which of several starts lead to the highest maxima, and so many of these are followed to the end.
+_FIRST_ROWS, _FOLLOWED = 4000, 3
+# Nodes made for a θ serve all others whose log density differs from its own by so many standard deviations at most.
+_NEAR = 1.0
+# Nodes are made for a θ; if the maximum turns out to lie where they do not serve, they are made again.
+_MAX_ROUNDS = 6
+# Maxima whose mean log densities differ by less are one.
+_SAME = 1e-6
+_LOWEST = -700.0
+
+
+@final
+@dataclass(frozen=True)
+class MeanLog:
+    """The mean of u over rows, with its derivatives in θ.
+
+    Attributes
+    ----------
+    model
+        The family.
+    X, weight
+        Points, shape (n, D), and their weights of sum one, shape (n,).
+    tilt
+        What to add to the slope, shape (p,): that of rows which are not among these.
+    """
+
+    model: NonlinearModel
+    X: FloatArray
+    weight: FloatArray
+    tilt: FloatArray | None = None
+
+    @classmethod
+    def of(cls, model: NonlinearModel, rows: Rows) -> MeanLog:
+        """Of the rows inside the region that count."""
+        parts = list(rows.map(lambda block: (block.X, block.weights())))
+        X, w = (np.concatenate(list(arrays)) for arrays in zip(*parts, strict=True))
+        if not w.all():
+            X, w = X[w > 0.0], w[w > 0.0]
+        return cls(model, np.asfortranarray(X), w / w.sum())
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """ū, s̄ (p,) and the mean of ∂²u (p, p)."""
+        known = self.__dict__.get("_known")
+        if known is None or not np.array_equal(known[0], theta):
+            known = theta.copy(), self._at(theta)
+            self.__dict__["_known"] = known  # several grids of nodes ask for the same
+        found: tuple[float, FloatArray, FloatArray] = known[1]
+        return found
+
+    def _at(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        value, slope, curvature = 0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size))
+        tangent = self.model.tangent(theta)
+        for start in range(0, len(self.X), _BLOCK):
+            X, w = self.X[start : start + _BLOCK], self.weight[start : start + _BLOCK]
+            value += float(w @ self.model.log_kernel(X, theta))
+            slope += w @ tangent.statistics(X)
+            curvature += self.model.curvature_sum(X, w, theta)
+        if self.tilt is not None:
+            value, slope = value + float(self.tilt @ theta), slope + self.tilt
+        return value, slope, curvature
+
+    def log_kernels(self, theta: FloatArray) -> FloatArray:
+        """The density u at the rows, shape (n,)."""
+        return self.model.log_kernel(self.X, theta)
+
+    def with_slope(self, theta: FloatArray, slope: FloatArray) -> MeanLog:
+        """The same with another slope s̄ at θ, that of more rows."""
+        return replace(self, tilt=slope - replace(self, tilt=None)(theta)[1])
+
+
+@final
+@dataclass(frozen=True)
+class DensityLikelihood(NodeLikelihood):
+    """f at any θ near the one that its nodes were made for.
+
+    Attributes
+    ----------
+    rows
+        The mean of log p over the rows, up to its normalising constant.
+    nodes, log_weights
+        Points inside the region, shape (m, D), and their weights (m,), exposure included; None where the density has
+        the integral one at every θ, and nothing was cut off.
+    """
+
+    rows: MeanLog
+    nodes: FloatArray | None
+    log_weights: FloatArray | None
+
+    @property
+    def n_nodes(self) -> int:
+        return 0 if self.nodes is None else len(self.nodes)
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """f(θ), its gradient (p,) and Hessian (p, p); infinite where there is no such density."""
+        nowhere = np.inf, np.zeros(theta.size), np.eye(theta.size)
+        try:
+            value, slope, curvature = self.rows(theta)
+            if not np.isfinite(value):
+                return nowhere
+            log_integral, expected, spread = self.integral(theta)
+        except EstimationError:
+            return nowhere
+        if not np.isfinite(log_integral):
+            return nowhere
+        return log_integral - value, expected - slope, spread - curvature
+
+    def integral(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Log ∫ e exp(u), E s (p,), and Cov s + E ∂²u (p, p)."""
+        size = theta.size
+        if self.nodes is None or self.log_weights is None:
+            return 0.0, np.zeros(size), np.zeros((size, size))
+        model = self.rows.model
+        with single_threaded(self.nodes.size):
+            log_integral, q = self._shares(theta)
+            tangent = model.tangent(theta)
+            mean, spread = np.zeros(size), np.zeros((size, size))
+            for start in range(0, len(self.nodes), _BLOCK):
+                X, own = self.nodes[start : start + _BLOCK], q[start : start + _BLOCK]
+                s = tangent.statistics(X)
+                mean += own @ s
+                spread += weighted_gram(s, own) + model.curvature_sum(X, own, theta)
+        return log_integral, mean, spread - np.outer(mean, mean)
+
+    def _shares(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Log ∫ e exp(u), and the share of each node in it, shape (m,)."""
+        assert self.nodes is not None and self.log_weights is not None
+        exponents = self.rows.model.log_kernel(self.nodes, theta) + self.log_weights
+        top = float(exponents.max())
+        if not np.isfinite(top):
+            return float("nan"), exponents
+        # Not below 1e−304: numbers that lose digits there are slow to compute with.
+        q = np.exp(np.maximum(exponents - top, _LOWEST))
+        total = float(q.sum())
+        return top + float(np.log(total)), q / total
+
+    def suits(self, region: Region, theta: FloatArray, made_for: FloatArray) -> bool:
+        """Whether nodes that were made for one θ serve another as well."""
+        if self.nodes is None:
+            return True
+        model = self.rows.model
+        if self.cell is None:
+            return self.effective_nodes(theta) >= 0.5 * self.effective_nodes(made_for)
+        change = model.log_kernel(self.nodes, theta) - model.log_kernel(self.nodes, made_for)
+        spreads = []
+        for at in (theta, made_for):
+            q = self._shares(at)[1]
+            # Where both densities are nearly zero their ratio does not matter.
+            spreads.append(float(q @ change**2) - float(q @ change) ** 2)
+        if max(spreads) <= _NEAR**2:
+            return True
+        return not self.pruned and plan_nodes(model.at(theta), region, self.rows.X).grid.cell <= self.cell
+
+    def effective_nodes(self, theta: FloatArray) -> float:
+        """For random nodes: how many equally weighted ones they are worth at θ."""
+        q = self._shares(theta)[1]
+        return 1.0 / float(q @ q)
+
+
+@final
+@dataclass(frozen=True)
+class DensityEquations(Equations):
+    """e_i(θ) = E s − s(x_i), the slope of minus the log-likelihood of a row."""
+
+    model: NonlinearModel
+    likelihood: DensityLikelihood
+
+    @property
+    def n_equations(self) -> int:
+        return self.model.size
+
+    @property
+    def is_linear(self) -> bool:
+        return False
+
+    @property
+    def uses_distance(self) -> bool:
+        return False
+
+    def terms(self, block: Block) -> Terms:
+        return _ScoreTerms(self, block.X)
+
+    def expected(self, theta: FloatArray) -> FloatArray:
+        """E s under θ, shape (p,)."""
+        known = self.__dict__.get("_known")
+        if known is None or not np.array_equal(known[0], theta):
+            known = theta.copy(), self.likelihood.integral(theta)[1]
+            self.__dict__["_known"] = known  # one pass asks for the same in every block
+        expected: FloatArray = known[1]
+        return expected
+
+
+@dataclass(frozen=True)
+class _ScoreTerms(Terms):
+    equations: DensityEquations
+    X: FloatArray
+
+    def residuals(self, theta: FloatArray) -> FloatArray:
+        return self.equations.expected(theta) - self.equations.model.tangent(theta).statistics(self.X)
+
+
+@dataclass(frozen=True)
+class DensityMaximum:
+    """Where the likelihood is largest, what shows it, and from how many of the starts a search ended there."""
+
+    theta: FloatArray
+    likelihood: DensityLikelihood
+    n_starts: int
+    n_agreeing: int
+
+    @property
+    def value(self) -> float:
+        """The value of f there."""
+        return self.likelihood(self.theta)[0]
+
+
+@final
+@dataclass(frozen=True)
+class TruncatedDensity:
+    """Rows of a density that was only seen inside a region, and the search for their maximum of the likelihood.
+
+    Attributes
+    ----------
+    model, region, exposure
+        What is fitted, and where and how the rows could be seen.
+    table
+        The rows.
+    random_state
+        Of random nodes.
+    """
+
+    model: NonlinearModel
+    region: Region
+    table: Rows
+    exposure: KnownExposure | None = None
+    random_state: Any = 0
+
+    @property
+    def constraint(self) -> Constraint:
+        """The set in which θ is sought."""
+        return self.model.constraint
+
+    @cached_property
+    def rows(self) -> MeanLog:
+        """The rows that count."""
+        return MeanLog.of(self.model, self.table)
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing was cut off from a density whose integral is one."""
+        return self.model.is_normalised and not self.region.has_border and self.exposure is None
+
+    def sums(self, theta: FloatArray) -> StatisticSums:
+        """The sums over the rows of w, w² and w s(θ)."""
+        tangent = self.model.tangent(theta)
+
+        def block_sums(block: Block) -> StatisticSums:
+            s, w = tangent.statistics(block.X), block.weights()
+            return StatisticSums(len(s), float(w.sum()), float(w @ w), w @ s)
+
+        found = self.table.total(block_sums)
+        assert found is not None, "there are rows inside"
+        return found
+
+    def near(self, theta: FloatArray, rows: MeanLog | None = None, *, rough: bool = False) -> DensityLikelihood:
+        """The likelihood with nodes for θ, of all rows or of some; rough ones tell maxima apart."""
+        rows = self.rows if rows is None else rows
+        if self.whole:
+            return DensityLikelihood(rows, None, None, cell=0, made_for=theta)
+        found = None
+        if has_nodes(self.region):
+            try:
+                plan = plan_nodes(self.model.at(theta), self.region, rows.X).affordable
+                n = 1.0 / float(rows.weight @ rows.weight)
+                if rough:
+                    found = self._on_grid(plan, rows)
+                else:
+                    tangent = self.constraint.tangent(theta)
+                    found = refined(lambda one: self._on_grid(one, rows), plan, theta, tangent, n)
+            except TooManyNodesError:
+                if self.region.manifold.dim <= 2:
+                    raise
+        if found is None:
+            found = self._by_draws(theta, rows)
+        return replace(found, made_for=theta)
+
+    def maximum(self, starts: Sequence[FloatArray]) -> DensityMaximum:
+        """The highest maximum that searches from some θ end in and that suits the family: no spike, say."""
+        candidates = self._candidates(starts)
+        reached: list[DensityMaximum] = []
+        for theta, agreeing in candidates[:_FOLLOWED]:
+            try:
+                found = self._from(theta)
+            except EstimationError:
+                continue
+            if self.model.suits(found.theta, self.rows.X):
+                reached.append(replace(found, n_starts=len(starts), n_agreeing=agreeing))
+        if not reached:
+            raise no_maximum()
+        best = min(reached, key=lambda one: one.value)
+        return replace(best, theta=self.model.ordered(best.theta))
+
+    def next_to(self, theta: FloatArray) -> DensityMaximum:
+        """The maximum next to a θ, with the components in its order."""
+        return self._from(self.constraint.point(theta).theta)
+
+    def _candidates(self, starts: Sequence[FloatArray]) -> list[tuple[FloatArray, int]]:
+        """Different maxima for some of the rows, the highest first, and how many of the starts led to each."""
+        some = self.rows
+        if len(some.X) > 2 * _FIRST_ROWS:
+            stride = len(some.X) // _FIRST_ROWS
+            w = some.weight[::stride]
+            some = replace(some, X=np.asfortranarray(some.X[::stride]), weight=w / w.sum())
+        if len(starts) == 1:
+            return [(starts[0], 1)]
+        found: list[tuple[float, FloatArray]] = []
+        for start in with_progress(starts, len(starts), "searching"):
+            try:
+                likelihood = self.near(self.constraint.point(start).theta, some, rough=True)
+            except EstimationError:  # no such density inside the region
+                continue
+            best = minimise_over(self.constraint, likelihood, [start])
+            if best is not None and self.model.suits(best.minimum.point.theta, some.X):
+                found.append((best.minimum.value, best.minimum.point.theta))
+        found.sort(key=lambda pair: pair[0])
+        different: list[tuple[float, FloatArray, int]] = []
+        for value, theta in found:
+            if different and value - different[-1][0] <= _SAME * max(1.0, abs(value)):
+                different[-1] = (*different[-1][:2], different[-1][2] + 1)
+            else:
+                different.append((value, theta, 1))
+        return [(theta, count) for _, theta, count in different]
+
+    def _from(self, theta: FloatArray) -> DensityMaximum:
+        """The maximum that a search from θ ends in."""
+        for _ in range(_MAX_ROUNDS):
+            likelihood = self.near(theta)
+            best = minimise_over(self.constraint, likelihood, [theta])
+            if best is None:
+                break
+            before, theta = theta, best.minimum.point.theta
+            if likelihood.suits(self.region, theta, before):
+                return DensityMaximum(theta, likelihood, 1, 1)
+        raise no_maximum()
+
+    def _on_grid(self, plan: Plan, rows: MeanLog) -> DensityLikelihood:
+        nodes = plan.nodes()
+        log_weights = nodes.log_weights
+        if self.exposure is not None:
+            log_weights = log_weights + self.exposure.values_at(nodes.X)
+        return DensityLikelihood(rows, nodes.X, log_weights, cell=plan.grid.cell, pruned=plan.prune is not None)
+
+    def _by_draws(self, theta: FloatArray, rows: MeanLog) -> DensityLikelihood:
+        """Nodes drawn from the density at θ inside the region (Geyer and Thompson 1992)."""
+        effective_n = 1.0 / float(rows.weight @ rows.weight)
+        rng, density = check_random_state(self.random_state), self.model.at(theta)
+        try:
+            n = number_of_draws(effective_n, theta.size)
+            X = draw_inside(lambda size: density.draw(size, rng), n, self.region)
+        except EstimationError as error:
+            raise EstimationError(f"No Monte Carlo nodes near the start of the search: {error}") from None
+        log_weights = -density.log_kernel(X)
+        if self.exposure is not None:
+            log_weights = log_weights + self.exposure.values_at(X)
+        likelihood = DensityLikelihood(rows, X, log_weights)
+        effective = likelihood.effective_nodes(theta)
+        return replace(likelihood, error_share=float(np.sqrt(effective_n / effective)), extra_variance=1.0 / effective)
