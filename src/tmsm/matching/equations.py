@@ -16,10 +16,12 @@ from tmsm.data.groups import GroupSums, require_groups
 from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.models.base import Model
-from tmsm.models.nonlinear import parameter_sizes
+from tmsm.models.constraints import Constraint
+from tmsm.models.nonlinear import NonlinearModel, parameter_sizes
 
 __all__ = [
     "Equations",
+    "Expansion",
     "LinearSums",
     "ResidualSums",
     "Terms",
@@ -47,6 +49,10 @@ class Terms(ABC):
     def residuals(self, theta: FloatArray) -> FloatArray:
         """e_i(θ), shape (n, m)."""
 
+    def expansion(self, theta: FloatArray, w: FloatArray | None, slope: bool) -> Expansion:
+        """Sums of w times J's parts, of w e and of w ∂e/∂θ, where the equations have one; J is that of one weight."""
+        raise NotImplementedError(f"{type(self).__name__} has no exact derivative by θ.")
+
     def A_sum(self, w: FloatArray | None) -> FloatArray:
         """Sum of w A_i, shape (m, p), where e is linear in θ."""
         raise NotImplementedError(f"{type(self).__name__} is not linear in θ.")
@@ -73,6 +79,16 @@ class Equations(ABC):
         """Number m of equations."""
 
     @property
+    def n_parameters(self) -> int:
+        """Number of entries of what is estimated: θ, or with covariates its coefficients."""
+        return self.model.size
+
+    @property
+    def constraint(self) -> Constraint:
+        """The set in which that is sought."""
+        return self.model.constraint
+
+    @property
     @abstractmethod
     def is_linear(self) -> bool:
         """Whether e is linear in θ."""
@@ -87,9 +103,45 @@ class Equations(ABC):
         """Whether they hold because a weight vanishes where the distance to the border is zero."""
         return True
 
+    def has_expansion(self, theta: FloatArray) -> bool:
+        """Whether `Terms` know the derivatives of their sums by θ; else they are by differences."""
+        return False
+
     @abstractmethod
     def terms(self, block: Block) -> Terms:
         """What the rows of a block contribute."""
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """Additive sums over rows at one θ: of w, of w times J's parts, of w e (p,), and of w ∂e/∂θ (p, p) if asked for."""
+
+    weight_sum: float
+    objective: float
+    total: FloatArray
+    slope: FloatArray | None
+
+    def __add__(self, other: Expansion) -> Expansion:
+        slope = None if self.slope is None or other.slope is None else self.slope + other.slope
+        return Expansion(
+            self.weight_sum + other.weight_sum, self.objective + other.objective, self.total + other.total, slope
+        )
+
+    @property
+    def mean_objective(self) -> float:
+        """J(θ)."""
+        return self.objective / self.weight_sum
+
+    @property
+    def mean(self) -> FloatArray:
+        """The mean of e, half the slope of J, shape (p,)."""
+        return self.total / self.weight_sum
+
+    @property
+    def mean_slope(self) -> FloatArray:
+        """Its derivative by θ, shape (p, p)."""
+        assert self.slope is not None, "it was asked for"
+        return self.slope / self.weight_sum
 
 
 @dataclass(frozen=True)
@@ -270,6 +322,9 @@ def linearise(equations: Equations, rows: Rows, theta: FloatArray) -> tuple[Floa
     if equations.is_linear:
         sums = sum_equations(equations, rows)
         return None if sums is None else (sums.A, sums.b)
+    if equations.has_expansion(theta):
+        found = rows.total(lambda block: equations.terms(block).expansion(theta, block.sample_weight, True))
+        return None if found is None else (found.mean_slope, found.mean - found.mean_slope @ theta)
 
     def mean(at: FloatArray) -> FloatArray | None:
         sums = rows.total(lambda block: ResidualSums.of(equations.terms(block).residuals(at), block.sample_weight))
@@ -278,8 +333,10 @@ def linearise(equations: Equations, rows: Rows, theta: FloatArray) -> tuple[Floa
     here = mean(theta)
     if here is None:
         return None
+    model = equations.model
+    sizes = model.parameter_sizes(theta) if isinstance(model, NonlinearModel) else parameter_sizes(theta)
     columns = []
-    for h, unit in zip((_STEP * parameter_sizes(theta)).tolist(), np.eye(theta.size), strict=True):
+    for h, unit in zip((_STEP * sizes).tolist(), np.eye(theta.size), strict=True):
         ahead, behind = mean(theta + h * unit), mean(theta - h * unit)
         assert ahead is not None and behind is not None
         columns.append((ahead - behind) / (2.0 * h))

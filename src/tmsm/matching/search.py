@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TypeGuard, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tmsm.matching.solve import MAX_CONDITION, Solution
 from tmsm.matching.starts import starts_of
 from tmsm.models.constraints import minimise_over
 from tmsm.models.nonlinear import NonlinearModel
-from tmsm.numerics.newton import Objective, minimise
+from tmsm.numerics.newton import Minimum, Objective, minimise
 from tmsm.numerics.scaling import condition_number
 
 __all__ = ["mean_objective", "search"]
@@ -50,8 +50,13 @@ def search(equations: OneWeight, rows: Rows) -> Solution:
             f"No minimum was found from {len(near)} start{'s' * (len(near) != 1)}: the rows may not determine every "
             "parameter of this density. Use more rows, or better starts."
         )
-    found = minimise(_objective(equations, rows), constraint.point(first.minimum.point.theta))
-    if found is None or not np.isfinite(found.value) or found.decrement > 1e-6 * max(abs(found.value), 1e-300):
+    objective = _objective(equations, rows)
+    found = minimise(objective, constraint.point(first.minimum.point.theta))
+    if not _has_ended(found) or not constraint.allows(found.point.theta):
+        # Some of the rows may show a minimum that all of them do not have.
+        best = minimise_over(constraint, objective, near)
+        found = None if best is None else best.minimum
+    if not _has_ended(found):
         raise EstimationError("The search for the lowest objective did not end: the rows do not determine the density.")
     condition = condition_number(found.curvature)
     if not condition <= MAX_CONDITION:
@@ -62,6 +67,11 @@ def search(equations: OneWeight, rows: Rows) -> Solution:
     point = found.point
     status = "The lowest minimum found from several starts; the density is not linear in its parameters."
     return Solution(point.theta, point.jacobian, 0.5 * found.curvature, condition, status)
+
+
+def _has_ended(found: Minimum | None) -> TypeGuard[Minimum]:
+    """Whether a search came to a minimum."""
+    return found is not None and np.isfinite(found.value) and found.decrement <= 1e-6 * max(abs(found.value), 1e-300)
 
 
 def _objective(equations: OneWeight, rows: Rows) -> Objective:

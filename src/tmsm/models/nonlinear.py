@@ -33,8 +33,12 @@ class NonlinearModel(Model):
 
     @property
     def is_normalised(self) -> bool:
-        """Whether exp(log_kernel) has the integral one over the whole manifold, at every θ."""
+        """Whether the integral of exp(log_kernel) over the whole manifold is known at every θ: see `whole_integral`."""
         return False
+
+    def whole_integral(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Of a normalised family: the logarithm of that integral, its gradient (p,) and Hessian (p, p); zero of one."""
+        return 0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size))
 
     @abstractmethod
     def starts(self, X: FloatArray) -> list[FloatArray]:
