@@ -22,6 +22,8 @@ class Field:
     Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.  Where a ``scale``
     is said they are symmetric about the estimate on it: "log" for sizes, "logit" for shares.
     A matrix is symmetric unless the field says that it is not; a hollow one has zeros on its diagonal.
+    In a mixture a field belongs to one ``component``, counted from one, whose number ends its name; its centre is that of
+    this component.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Field:
     is_hollow: bool = False
     is_factor_centre: bool = False
     scale: Literal["log", "logit"] | None = None
+    component: int | None = None
 
     def repeats(self, index: tuple[int, ...]) -> bool:
         """Whether the entry at an index tells nothing new: half of those of a symmetric matrix, and fixed zeros."""
@@ -45,7 +48,15 @@ class Field:
     @property
     def title(self) -> str:
         """The name in words."""
-        return self.name.replace("_", " ")
+        return self.own_title if self.component is None else f"{self.own_title} of component {self.component}"
+
+    @property
+    def own_title(self) -> str:
+        """The name in words, without the component that it belongs to."""
+        if self.component is None:
+            return self.name.replace("_", " ")
+        name = self.name.removesuffix(f"_{self.component}")
+        return "share" if name == "shares" else name.replace("_", " ")
 
     def space(self, value: Any) -> Manifold:
         """The manifold that a value of the parameter lives on: a sphere, or flat space."""
