@@ -145,7 +145,7 @@ class DensityLikelihood(NodeLikelihood):
         """Log ∫ e exp(u), E s (p,), and Cov s + E ∂²u (p, p)."""
         size = theta.size
         if self.nodes is None or self.log_weights is None:
-            return 0.0, np.zeros(size), np.zeros((size, size))
+            return self.rows.model.whole_integral(theta)
         model = self.rows.model
         with single_threaded(self.nodes.size):
             log_integral, q = self._shares(theta)

@@ -12,6 +12,7 @@ from tmsm.models.interacting import CentredInteraction, InteractingModel
 from tmsm.models.kent import Kent
 from tmsm.models.local import Local
 from tmsm.models.matrix_fisher import MatrixFisher
+from tmsm.models.mixture import Mixture
 from tmsm.models.multivariate_normal import MultivariateNormal
 from tmsm.models.nonlinear import NonlinearModel
 from tmsm.models.parameters import Field, Parameters
@@ -41,6 +42,7 @@ __all__ = [
     "LinearModel",
     "Local",
     "MatrixFisher",
+    "Mixture",
     "Model",
     "MultivariateNormal",
     "NonlinearModel",
