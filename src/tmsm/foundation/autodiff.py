@@ -21,14 +21,27 @@ from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, TmsmError
 from tmsm.foundation.optional import load_package
 
-__all__ = ["PointFunction", "function_name", "joined_functions"]
+__all__ = [
+    "FEWEST_ROWS",
+    "MOST_ROWS",
+    "ROOM",
+    "WRITTEN_OUT",
+    "PointFunction",
+    "double_precision",
+    "filled",
+    "function_name",
+    "joined_functions",
+    "load_jax",
+    "refuse_coordinates_beyond",
+    "refuse_failure",
+]
 
 # Rows of a block that is compiled: at least, at most.  Their powers of four give four shapes.
-_FEWEST, _MOST = 256, 16_384
+FEWEST_ROWS, MOST_ROWS = 256, 16_384
 # Numbers that the largest intermediate result of a block may have.
-_ROOM = 2**24
+ROOM = 2**24
 # Up to so many coordinates sums over them are written out, which runs faster and compiles slower than a loop.
-_WRITTEN_OUT = 6
+WRITTEN_OUT = 6
 # Functions whose compiled forms are kept.
 _KEPT = 64
 
@@ -144,13 +157,13 @@ class _Compiled:
 
     def shape(self, called: PointFunction, D: int) -> tuple[int, ...]:
         if D not in self._shapes:
-            jax = _jax()
-            _refuse_coordinates_beyond(self.function, called.name, D)
-            with _settings(jax):
+            jax = load_jax()
+            refuse_coordinates_beyond(self.function, called.name, D)
+            with double_precision(jax):
                 try:
                     found = jax.eval_shape(self.function, jax.ShapeDtypeStruct((D,), np.float64))
                 except Exception as error:
-                    _refuse(called.name, D, error, "")
+                    refuse_failure(called.name, D, error, "")
             self._shapes[D] = _checked_shape(called.name, D, found)
         return self._shapes[D]
 
@@ -167,23 +180,23 @@ class _Compiled:
         size = int(np.prod(self.shape(called, D)))
         if n == 0:
             return np.empty((0, *_result_shape(kind, size, D, rows)))
-        jax = _jax()
-        most = _MOST
-        while most > _FEWEST and most * D * max(D, size) > _ROOM:
+        jax = load_jax()
+        most = MOST_ROWS
+        while most > FEWEST_ROWS and most * D * max(D, size) > ROOM:
             most //= 4
         blocks = []
-        with _settings(jax):
+        with double_precision(jax):
             key = kind, D
             if key not in self._kernels:
                 self._kernels[key] = _kernel(jax, self.function, kind, size, D)
             kernel = self._kernels[key]
             for start in range(0, n, most):
-                given = [_filled(array[start : start + most]) for array in (X, *rows)]
+                given = [filled(array[start : start + most]) for array in (X, *rows)]
                 try:
                     found = kernel(shared, *given)
                     blocks.append(np.asarray(found)[..., : min(most, n - start)])
                 except Exception as error:
-                    _refuse(called.name, D, error, _IN_WORDS[kind])
+                    refuse_failure(called.name, D, error, _IN_WORDS[kind])
         out = np.array(blocks[0]) if len(blocks) == 1 else np.concatenate(blocks, axis=-1)
         if checked and not np.isfinite(out).all():
             _refuse_values(called, kind, X, out)
@@ -205,12 +218,13 @@ def _compiled_of(function: Callable[..., Any]) -> _Compiled:
         return found
 
 
-def _jax() -> Any:
+def load_jax() -> Any:
+    """The package JAX, or a sentence that says how to install it."""
     return load_package("jax", "A function that is given by its formula", "jax")
 
 
 @contextmanager
-def _settings(jax: Any) -> Iterator[None]:
+def double_precision(jax: Any) -> Iterator[None]:
     """Float64 on the CPU, for this thread and for as long as it lasts."""
     # The context manager has moved between versions of JAX.
     in_double = jax.enable_x64 if hasattr(jax, "enable_x64") else load_package("jax.experimental", "", "jax").enable_x64
@@ -218,10 +232,10 @@ def _settings(jax: Any) -> Iterator[None]:
         yield
 
 
-def _filled(rows: FloatArray) -> FloatArray:
+def filled(rows: FloatArray) -> FloatArray:
     """Rows as the last axis, filled up with the last one to a power of two."""
     n = len(rows)
-    length = _FEWEST
+    length = FEWEST_ROWS
     while length < n:
         length *= 4
     out = np.empty((*rows.shape[1:], length))
@@ -252,12 +266,12 @@ def _kernel(jax: Any, function: Callable[..., Any], kind: Kind, p: int, D: int) 
     def contracted(_: Any, x: Any, W: Any, w: Any) -> Any:
         # ⟨W, D²t⟩ = Σ_j D²t(W e_j, e_j): no array of the size D² p.
         axes, start = jnp.eye(D), slope(x, w)
-        if D <= _WRITTEN_OUT:
+        if D <= WRITTEN_OUT:
             return sum((second(x, W[j], axes[j]) for j in range(D)), start)
         return jax.lax.scan(lambda total, pair: (total + second(x, *pair), None), start, (W, axes))[0]
 
     def derivative(of: Any) -> Any:
-        return (jax.jacrev if 2 * p < D and D > _WRITTEN_OUT else jax.jacfwd)(of)
+        return (jax.jacrev if 2 * p < D and D > WRITTEN_OUT else jax.jacfwd)(of)
 
     kernels: dict[Kind, Callable[..., Any]] = {
         "values": lambda _, x: t(x),
@@ -292,7 +306,7 @@ def _checked_shape(name: str, D: int, found: Any) -> tuple[int, ...]:
     return shape
 
 
-def _refuse(name: str, D: int, error: Exception, derivative: str) -> NoReturn:
+def refuse_failure(name: str, D: int, error: Exception, derivative: str) -> NoReturn:
     """Raise a sentence in place of what JAX, or the function itself, raised."""
     if isinstance(error, TmsmError):
         raise error
@@ -339,7 +353,7 @@ def joined_functions(functions: tuple[Callable[..., Any], ...]) -> Callable[...,
         if key not in _joined:
 
             def joined(x: Any) -> Any:
-                jnp = _jax().numpy
+                jnp = load_jax().numpy
                 return jnp.stack([jnp.asarray(function(x), dtype=np.float64) for function in functions])
 
             _joined[key] = joined
@@ -349,7 +363,7 @@ def joined_functions(functions: tuple[Callable[..., Any], ...]) -> Callable[...,
         return _joined[key]
 
 
-def _refuse_coordinates_beyond(function: Callable[..., Any], name: str, D: int) -> None:
+def refuse_coordinates_beyond(function: Callable[..., Any], name: str, D: int) -> None:
     """Raise where a function reads a coordinate that a point does not have: JAX takes the last one in silence.
 
     NumPy does not.  What else the function may not like about an array of NumPy is no reason to refuse it.

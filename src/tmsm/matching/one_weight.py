@@ -9,13 +9,14 @@ A θ + b with A = ⟨∇t, W ∇t⟩ and b = ⟨W, Hess t⟩ + ⟨div W + W ∇l
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from tmsm.data.rows import Block
 from tmsm.foundation.arrays import FloatArray, row_dots, weighted_sum
-from tmsm.matching.equations import Equations, Terms
+from tmsm.matching.equations import Equations, Expansion, Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.models.base import LinearModel, Model, Tangent
 from tmsm.weights import Weight, WeightField
@@ -39,6 +40,9 @@ class OneWeight(Equations):
     @property
     def is_linear(self) -> bool:
         return self.model.is_linear
+
+    def has_expansion(self, theta: FloatArray) -> bool:
+        return self.model.tangent(theta).has_matching_sums
 
     def terms(self, block: Block) -> WeightTerms:
         return WeightTerms(self, block)
@@ -83,6 +87,19 @@ class WeightTerms(Terms):
             lambda V: self.model.log_hessian(self.X, V, theta),
             lambda: self.model.log_laplacian(self.X, theta),
         )
+
+    def expansion(self, theta: FloatArray, w: FloatArray | None, slope: bool) -> Expansion:
+        weight = np.ones(len(self.X)) if w is None else w
+        found = self.model.tangent(theta).matching_sums(self.X, *self.extrinsic, weight, slope)
+        return Expansion(float(weight.sum()), *found)
+
+    @cached_property
+    def extrinsic(self) -> tuple[FloatArray, FloatArray]:
+        """W and ω, shapes (n, D, D) and (n, D), in the embedding coordinates; ω with what the known exposure adds."""
+        W, omega = self.field.extrinsic(self.manifold, self.X)
+        if self.known_flux is not None:
+            omega += self.manifold.velocity(self.X, self.known_flux)
+        return W, omega
 
     @property
     def _linear(self) -> LinearModel:

@@ -11,6 +11,7 @@ from tmsm.models.hyperboloid import HyperboloidDistribution
 from tmsm.models.interacting import CentredInteraction, InteractingModel
 from tmsm.models.kent import Kent
 from tmsm.models.local import Local
+from tmsm.models.log_density import LogDensity
 from tmsm.models.matrix_fisher import MatrixFisher
 from tmsm.models.mixture import Mixture
 from tmsm.models.multivariate_normal import MultivariateNormal
@@ -41,6 +42,7 @@ __all__ = [
     "Kent",
     "LinearModel",
     "Local",
+    "LogDensity",
     "MatrixFisher",
     "Mixture",
     "Model",

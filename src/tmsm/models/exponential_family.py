@@ -19,6 +19,7 @@ from tmsm.measure.integrals import integrate_kernel, plan_nodes
 from tmsm.measure.nodes import has_nodes
 from tmsm.models.base import FactorTangent, LinearModel
 from tmsm.models.constraints import minimise_over
+from tmsm.models.extrinsic import plain_tensor
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.tangents import Coefficient, Directions
 from tmsm.regions import Everywhere
@@ -241,24 +242,7 @@ class _Within(FactorTangent):
         return total
 
     def weighted_hessian(self, X: FloatArray, isotropic: Coefficient, directions: Directions) -> FloatArray:
-        # ⟨W, Hess t⟩ = ⟨W, D²t⟩ + Dt·⟨W, II⟩, with P and uuᵀ in the coordinates of the points.
-        own, manifold = X[:, self.columns], self.manifold
-        a = np.broadcast_to(np.asarray(isotropic, dtype=np.float64), len(X))
-        width = own.shape[1]
-        W, w = np.zeros((width, width, len(X))), np.zeros_like(own)
-        if a.any():
-            T = manifold.tangent_map(own)
-            # In an embedding T is the projector, TᵀT = T.
-            metric = T if manifold.is_embedded else np.swapaxes(T, 1, 2) @ T
-            W += np.moveaxis(metric, 0, -1) * a
-            w += manifold.coordinate_laplacian(own) * a[:, None]
-        for u, c in directions:
-            v = manifold.velocity(own, u).T
-            W += v[:, None] * (v[None, :] * c)
-            w += manifold.acceleration(own, u) * c[:, None]
-        wide = np.zeros((X.shape[1], X.shape[1], len(X)))
-        wide[self.columns, self.columns] = W
-        return self.t.contracted(X, np.moveaxis(wide, -1, 0), self._wide(w, X))
+        return self.t.contracted(X, *plain_tensor(self.manifold, self.columns, X, isotropic, directions))
 
     def _wide(self, V: FloatArray, X: FloatArray) -> FloatArray:
         return V if V.shape == X.shape else padded(V, self.columns, X.shape[1])

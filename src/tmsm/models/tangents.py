@@ -68,6 +68,21 @@ class Tangent(_Contractions):
     def statistics(self, X: FloatArray) -> FloatArray:
         """s(x), shape (n, p), up to a constant."""
 
+    @property
+    def has_matching_sums(self) -> bool:
+        """Whether `matching_sums` is there; derivatives of sums by θ are by differences where it is not."""
+        return False
+
+    def matching_sums(
+        self, X: FloatArray, W: FloatArray, omega: FloatArray, weight: FloatArray, slope: bool
+    ) -> tuple[float, FloatArray, FloatArray | None]:
+        """Σ w ρ over rows with weights (n,), half its derivative (p,) and, if asked for, half its Hessian (p, p) in θ.
+
+        A row's ρ is its part of the objective J, ⟨Du, W Du⟩ + 2 (⟨W, D²u⟩ + ⟨ω, Du⟩) for u = log p and plain derivatives
+        D in the embedding coordinates, with tensors W (n, D, D) and vectors ω (n, D).
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no sums of the objective.")
+
     def in_factor(self, manifold: Manifold, k: int) -> FactorTangent:
         """The same functions on a product of manifolds, as functions of its factor k alone."""
         return _InFactor(self, manifold.factors[k], manifold.columns[k])
