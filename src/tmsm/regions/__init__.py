@@ -18,6 +18,7 @@ from tmsm.regions.polygon.spherical import SphericalPolygon
 from tmsm.regions.product import ProductRegion
 from tmsm.regions.region import Complement, Everywhere, Intersection, Region, Union
 from tmsm.regions.rotation_cap import RotationCap
+from tmsm.regions.surroundings import Surroundings
 
 __all__ = [
     "AngleBox",
@@ -46,5 +47,6 @@ __all__ = [
     "RotationCap",
     "SmoothBorder",
     "SphericalPolygon",
+    "Surroundings",
     "Union",
 ]

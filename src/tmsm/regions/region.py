@@ -29,6 +29,7 @@ __all__ = [
     "Region",
     "RegionOfParts",
     "Union",
+    "around",
     "best_axis",
     "multiplied",
 ]
@@ -249,6 +250,10 @@ class Region(ValueObject, ABC):
     def contains(self, X: Any) -> BoolArray:
         """Whether each row of X lies inside, shape (n,); a point on the border does not."""
         return self.signed_distance(self.manifold.check_points(X))[0] > 0.0
+
+    def surroundings(self, inner: float, outer: float) -> Region:
+        """The points outside at a distance between two numbers, in the manifold's unit: 250 km on Earth are 250/6371."""
+        return around(self, inner, outer)
 
     def __bool__(self) -> bool:
         raise InvalidTypeError("A region is neither true nor false: combine regions with &, | and ~, not and, or, not.")
@@ -582,4 +587,10 @@ def union(a: Region, b: Region) -> Region:
 @singledispatch
 def multiplied(first: Region, second: Region) -> Region:
     """``first * second``; the module of products registers it."""
+    raise NotImplementedError
+
+
+@singledispatch
+def around(region: Region, inner: float, outer: float) -> Region:
+    """``region.surroundings(inner, outer)``; the module of surroundings registers it."""
     raise NotImplementedError
