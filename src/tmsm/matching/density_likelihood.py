@@ -41,8 +41,8 @@ _FIRST_ROWS, _FOLLOWED = 4000, 3
 _NEAR = 1.0
 # Nodes are made for a θ; if the maximum turns out to lie where they do not serve, they are made again.
 _MAX_ROUNDS = 6
-# Maxima whose mean log densities differ by less are one.
-_SAME = 1e-6
+# Maxima that differ by less, in standard errors, are one: each was found with nodes of its own.
+_SAME = 0.5
 _LOWEST = -700.0
 
 
@@ -349,7 +349,7 @@ class TruncatedDensity:
             some = replace(some, X=np.asfortranarray(some.X[::stride]), weight=w / w.sum())
         if len(starts) == 1:
             return [(starts[0], 1)]
-        found: list[tuple[float, FloatArray]] = []
+        found: list[tuple[float, FloatArray, FloatArray]] = []
         for start in with_progress(starts, len(starts), "searching"):
             try:
                 likelihood = self.near(self.constraint.point(start).theta, some, rough=True)
@@ -357,15 +357,17 @@ class TruncatedDensity:
                 continue
             best = minimise_over(self.constraint, likelihood, [start])
             if best is not None and self.model.suits(best.minimum.point.theta, some.X):
-                found.append((best.minimum.value, best.minimum.point.theta))
-        found.sort(key=lambda pair: pair[0])
-        different: list[tuple[float, FloatArray, int]] = []
-        for value, theta in found:
-            if different and value - different[-1][0] <= _SAME * max(1.0, abs(value)):
-                different[-1] = (*different[-1][:2], different[-1][2] + 1)
+                theta = self.model.ordered(best.minimum.point.theta)
+                found.append((best.minimum.value, theta, len(some.X) * likelihood(theta)[2]))
+        different: list[tuple[FloatArray, FloatArray, int]] = []
+        for _, theta, information in sorted(found, key=lambda one: one[0]):
+            for k, (other, metric, count) in enumerate(different):
+                if abs(float((theta - other) @ metric @ (theta - other))) <= _SAME**2:
+                    different[k] = other, metric, count + 1
+                    break
             else:
-                different.append((value, theta, 1))
-        return [(theta, count) for _, theta, count in different]
+                different.append((theta, information, 1))
+        return [(theta, count) for theta, _, count in different]
 
     def _from(self, theta: FloatArray) -> DensityMaximum:
         """The maximum that a search from θ ends in."""
