@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from tmsm.data.covariates import Covariates, Standard
 from tmsm.data.groups import Groups, GroupSums
 from tmsm.data.named_tables import FramedPoints, framed_points
 from tmsm.data.sources import ArraySource, RawBlock, Source
@@ -38,12 +39,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows inside the region: border, weights, the largest distance to it, and the numbers of their groups."""
+    """Some rows inside the region: border, weights, largest distance to it, numbers of groups, covariates (n, q)."""
 
     view: BorderView
     sample_weight: FloatArray | None
     farthest: float
     groups: IntArray | None = None
+    covariates: FloatArray | None = None
 
     @property
     def X(self) -> FloatArray:
@@ -61,11 +63,12 @@ class Block:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows inside the region that count, spread evenly over a table, with their border, weights and groups."""
+    """Rows inside the region that count, spread evenly over a table, with all that is known of them."""
 
     view: BorderView
     weight: FloatArray | None
     groups: Groups | None
+    covariates: Covariates | None = None
 
     @property
     def X(self) -> FloatArray:
@@ -108,13 +111,14 @@ class Rows:
         sample_weight: ArrayLike | None = None,
         outside: str = "raise",
         groups: Groups | None = None,
+        covariates: Covariates | None = None,
     ) -> Rows:
-        """Of a table in memory, (n, D), with weights (n,) and groups; or of a source, which has its own.
+        """Of a table in memory, (n, D), with weights (n,), groups and covariates; or of a source, which has its own.
 
         Where the manifold has longitudes, a table may have them in columns with names.
         """
         if isinstance(X, Source):
-            if sample_weight is not None or groups is not None:
+            if sample_weight is not None or groups is not None or covariates is not None:
                 raise InvalidInputError("A source of rows brings its own weights and groups: give none beside it.")
             if X.n_columns != region.manifold.embedding_dim or len(X) == 0:
                 raise InvalidInputError(
@@ -124,7 +128,7 @@ class Rows:
             return cls(X, region, outside)
         framed = framed_points(X) if region.manifold.has_longitudes or isinstance(X, FramedPoints) else None
         table = region.manifold.as_rows(X if framed is None else framed.X)
-        source = ArraySource(table, check_sample_weight(sample_weight, len(table)), groups)
+        source = ArraySource(table, check_sample_weight(sample_weight, len(table)), groups, covariates)
         return cls(source, region, outside, PLAIN if framed is None else framed.frame)
 
     def __len__(self) -> int:
@@ -134,6 +138,20 @@ class Rows:
     def groups(self) -> Groups | None:
         """Which group each row belongs to; None where rows stand alone."""
         return self.source.groups
+
+    @property
+    def covariates(self) -> Covariates | None:
+        """What else is known of every row; None where nothing is."""
+        return self.source.covariates
+
+    def standard(self) -> Standard | None:
+        """Center and scale of the covariates over the rows inside the region; None where there are none."""
+        columns = self.covariates
+        if columns is None or columns.standard is not None:
+            return None if columns is None else columns.standard
+        found = list(self.map(lambda block: (cast(FloatArray, block.covariates), block.weights())))
+        values, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return Standard.of(values, weights if self.source.weighted else None, columns.names)
 
     @property
     def sample_stride(self) -> int:
@@ -200,11 +218,12 @@ class Rows:
 
     def _sampled(self) -> Sample:
         raw = self.source.sample(_SAMPLE_ROWS)
-        X, weight, codes = self._read(raw.X), raw.weight, raw.groups
+        X, weight, codes, covariates = self._read(raw.X), raw.weight, raw.groups, raw.covariates
         if weight is not None and not (weight > 0.0).all():
             counted = weight > 0.0
             X, weight = X[counted], weight[counted]
             codes = None if codes is None else codes[counted]
+            covariates = None if covariates is None else covariates[counted]
         view = BorderView(self.region, X)
         if self.region.has_border and len(X):
             d = view.depth()
@@ -214,35 +233,44 @@ class Rows:
                 view = view.where(inside)
                 weight = None if weight is None else weight[inside]
                 codes = None if codes is None else codes[inside]
+                covariates = None if covariates is None else covariates[inside]
         if len(view.X) == 0:  # such rows may be rare
             return self._first_rows()
         if len(view.X) == len(self):
             self._known = view  # all of them
-        groups = self.groups
-        return Sample(view, weight, None if groups is None else Groups(cast(IntArray, codes), groups.count).compact())
+        groups = None if self.groups is None else Groups(cast(IntArray, codes), self.groups.count).compact()
+        return Sample(view, weight, groups, self._columns_of(covariates))
+
+    def _columns_of(self, values: FloatArray | None) -> Covariates | None:
+        """Covariates (m, q) of some of the rows, with the names that those of all have."""
+        columns = self.covariates
+        return None if columns is None or values is None else replace(columns, values=values)
 
     def _first_rows(self) -> Sample:
         """The first rows that count, of a table in which these are rare."""
-        none = np.zeros(0, dtype=np.intp)
-        found = [(np.empty((0, self.source.n_columns)), np.empty(0), none)]
+        none, q = np.zeros(0, dtype=np.intp), 0 if self.covariates is None else len(self.covariates.names)
+        found = [(np.empty((0, self.source.n_columns)), np.empty(0), none, np.empty((0, q)))]
         for block in self.map(lambda block: block):
             w = block.weights()
             codes = np.zeros(len(w), dtype=np.intp) if block.groups is None else block.groups
-            found.append((block.X[w > 0.0], w[w > 0.0], codes[w > 0.0]))
-        X, weight, codes = (np.concatenate(parts)[:_SAMPLE_ROWS] for parts in zip(*found, strict=True))
+            values = np.empty((len(w), 0)) if block.covariates is None else block.covariates
+            found.append((block.X[w > 0.0], w[w > 0.0], codes[w > 0.0], values[w > 0.0]))
+        X, weight, codes, values = (np.concatenate(parts)[:_SAMPLE_ROWS] for parts in zip(*found, strict=True))
         groups = None if self.groups is None else Groups(codes, self.groups.count).compact()
-        return Sample(BorderView(self.region, np.asfortranarray(X)), weight if self.source.weighted else None, groups)
+        view = BorderView(self.region, np.asfortranarray(X))
+        return Sample(view, weight if self.source.weighted else None, groups, self._columns_of(values))
 
     def spread(self, n: int) -> Rows:
         """Some n rows of the `sample` or a few more, without their weights, as rows of their own."""
         sample = self.sample()
         chosen = slice(None, None, max(1, len(sample) // n))
-        return Rows._of_view(sample.view.where(chosen), None, None, self.frame)
+        covariates = None if sample.covariates is None else sample.covariates.take(chosen)
+        return Rows._of_view(sample.view.where(chosen), None, None, self.frame, covariates)
 
     def kept(self) -> Rows:
         """The `sample` as rows of their own: what an estimate keeps to be judged by later."""
         sample = self.sample()
-        kept = Rows._of_view(sample.view, sample.weight, sample.groups, self.frame)
+        kept = Rows._of_view(sample.view, sample.weight, sample.groups, self.frame, sample.covariates)
         kept.on_border = self._touching
         return kept
 
@@ -255,23 +283,35 @@ class Rows:
         groups: Groups | None,
         on_border: FloatArray,
         frame: Frame,
+        covariates: Covariates | None = None,
     ) -> Rows:
         """What `kept` gave once, from points (n, D) that are known to lie inside, and those that lay on the border."""
-        rows = cls._of_view(BorderView(region, X), weight, groups, frame)
+        rows = cls._of_view(BorderView(region, X), weight, groups, frame, covariates)
         rows.on_border = on_border
         return rows
 
     @classmethod
-    def _of_view(cls, view: BorderView, weight: FloatArray | None, groups: Groups | None, frame: Frame) -> Rows:
+    def _of_view(
+        cls,
+        view: BorderView,
+        weight: FloatArray | None,
+        groups: Groups | None,
+        frame: Frame,
+        covariates: Covariates | None,
+    ) -> Rows:
         """Of rows that were checked and lie inside."""
-        rows = cls(ArraySource(view.X, weight, groups), view.region, frame=frame)
+        rows = cls(ArraySource(view.X, weight, groups, covariates), view.region, frame=frame)
         rows._known, rows._settled = view, True
-        rows._sample = Sample(view, weight, groups)
+        rows._sample = Sample(view, weight, groups, covariates)
         return rows
 
     def with_groups(self, groups: Groups | None) -> Rows:
         """The same rows, known to come in these groups."""
         return Rows(self.source.with_groups(groups), self.region, self.outside, self.frame)
+
+    def with_covariates(self, covariates: Covariates | None) -> Rows:
+        """The same rows with these covariates."""
+        return Rows(self.source.with_covariates(covariates), self.region, self.outside, self.frame)
 
     def check_frame(self, frame: Frame) -> None:
         """Raise where rows are known to be of another frame than those before them."""
@@ -357,21 +397,22 @@ class Rows:
             if len(raw.X) < len(self):
                 view = view.where(slice(raw.start, raw.start + len(raw.X)))
             farthest = float(view.depth().max()) if self.region.has_border else np.inf
-            return Block(view, raw.weight, farthest, raw.groups), 0
+            return Block(view, raw.weight, farthest, raw.groups, raw.covariates), 0
         X = self._read(raw.X)
         view = BorderView(self.region, X)
         if not self.region.has_border:
-            return Block(view, raw.weight, np.inf, raw.groups), 0
+            return Block(view, raw.weight, np.inf, raw.groups, raw.covariates), 0
         d = view.depth()
         inside = self._inside(X, d)
         if inside is None:
-            return Block(view, raw.weight, float(d.max()), raw.groups), 0
+            return Block(view, raw.weight, float(d.max()), raw.groups, raw.covariates), 0
         if not inside.any():
             return None, len(d)
         view = view.where(inside)
         weight = None if raw.weight is None else raw.weight[inside]
         groups = None if raw.groups is None else raw.groups[inside]
-        return Block(view, weight, float(d.max()), groups), len(d) - len(view.X)
+        covariates = None if raw.covariates is None else raw.covariates[inside]
+        return Block(view, weight, float(d.max()), groups, covariates), len(d) - len(view.X)
 
     def _inside(self, X: FloatArray, d: FloatArray) -> BoolArray | None:
         """Which rows have positive distances, None if all have; an error where outside="raise".

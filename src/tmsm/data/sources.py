@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast, final
 
 import numpy as np
 
+from tmsm.data.covariates import Covariates
 from tmsm.data.groups import Groups
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
@@ -28,13 +29,14 @@ _READ_ROWS = 65536
 class RawBlock:
     """Some rows as they came: points (n, D) of any numeric type, weights (n,) and numbers of groups (n,) or None.
 
-    ``start`` is the number of the first row.
+    ``start`` is the number of the first row; covariates (n, q) are what else is known of each.
     """
 
     start: int
     X: np.ndarray[Any, Any]
     weight: FloatArray | None
     groups: IntArray | None
+    covariates: FloatArray | None = None
 
 
 class Source(ABC):
@@ -75,6 +77,15 @@ class Source(ABC):
         """The same rows, known to come in these groups."""
         raise InvalidInputError(f"{type(self).__name__} does not take groups: its blocks would have to name them.")
 
+    @property
+    def covariates(self) -> Covariates | None:
+        """What else is known of every row; None where nothing is."""
+        return None
+
+    def with_covariates(self, covariates: Covariates | None) -> Source:
+        """The same rows with these covariates."""
+        raise InvalidInputError(f"{type(self).__name__} does not take covariates: its blocks would have to hold them.")
+
     def stride(self, n: int) -> int:
         """A `sample` of at most n rows takes one row of every so many."""
         return -(-len(self) // n)
@@ -84,11 +95,12 @@ class Source(ABC):
         step, parts = self.stride(n), []
         for block in self.blocks(_READ_ROWS):
             chosen = slice((-block.start) % step, None, step)
-            parts.append([None if part is None else part[chosen] for part in (block.X, block.weight, block.groups)])
-        X, weight, groups = (
+            columns = block.X, block.weight, block.groups, block.covariates
+            parts.append([None if part is None else part[chosen] for part in columns])
+        X, weight, groups, covariates = (
             None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)
         )
-        return RawBlock(0, cast("np.ndarray[Any, Any]", X), weight, groups)
+        return RawBlock(0, cast("np.ndarray[Any, Any]", X), weight, groups, covariates)
 
     def reduce(self, function: Callable[[RawBlock], T | None], size: int = 65536) -> T | None:
         """The sum, in order, of what a function gives for every block; None adds nothing."""
@@ -155,11 +167,14 @@ class ArraySource(Source):
         Shape (n,), or None.
     labels
         Which group each row belongs to, or None.
+    columns
+        What else is known of each row, or None.
     """
 
     X: np.ndarray[Any, Any]
     weight: FloatArray | None = None
     labels: Groups | None = None
+    columns: Covariates | None = None
 
     @property
     def n_columns(self) -> int:
@@ -176,10 +191,15 @@ class ArraySource(Source):
     def groups(self) -> Groups | None:
         return self.labels
 
+    @property
+    def covariates(self) -> Covariates | None:
+        return self.columns
+
     def _piece(self, piece: slice) -> RawBlock:
         weight = None if self.weight is None else self.weight[piece]
         groups = None if self.labels is None else self.labels.codes[piece]
-        return RawBlock(piece.start or 0, self.X[piece], weight, groups)
+        covariates = None if self.columns is None else self.columns.values[piece]
+        return RawBlock(piece.start or 0, self.X[piece], weight, groups, covariates)
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
         return (self._piece(slice(start, start + size)) for start in range(0, len(self.X), size))
@@ -194,4 +214,7 @@ class ArraySource(Source):
         return np.asarray(self.X), self.weight
 
     def with_groups(self, groups: Groups | None) -> Source:
-        return ArraySource(self.X, self.weight, groups)
+        return ArraySource(self.X, self.weight, groups, self.columns)
+
+    def with_covariates(self, covariates: Covariates | None) -> Source:
+        return ArraySource(self.X, self.weight, self.labels, covariates)

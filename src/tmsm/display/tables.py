@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, MissingDependencyError
+from tmsm.foundation.frames import native_frame
 from tmsm.inference.delta import check_level
 from tmsm.inference.fit import Fit
 from tmsm.models.parameters import Field
@@ -15,8 +15,7 @@ from tmsm.models.readings import Reading
 
 __all__ = ["estimates_frame", "estimates_table"]
 
-_NUMBERS = ("estimate", "std_error", "low", "high")
-_COLUMNS = ("parameter", "index", *_NUMBERS, "unit")
+_COLUMNS = ("parameter", "index", "estimate", "std_error", "low", "high", "unit")
 _AXES = "xyz"
 
 Line = tuple[str, str, float | None, float | None, float | None, float | None, str]
@@ -46,24 +45,7 @@ def estimates_table(fit: Fit, level: float) -> list[Line]:
 
 def estimates_frame(fit: Fit, backend: Any, level: float) -> Any:
     """The same as a data frame of pandas, polars or pyarrow."""
-    lines = estimates_table(fit, level)
-    try:
-        import narwhals
-    except ImportError:
-        raise MissingDependencyError("Data frames need narwhals: pip install narwhals.") from None
-    if not isinstance(backend, str):
-        raise InvalidTypeError(f"backend must be 'pandas', 'polars' or 'pyarrow'; got {type(backend).__name__}.")
-    columns = {name: [line[k] for line in lines] for k, name in enumerate(_COLUMNS)}
-    schema = {name: narwhals.Float64() if name in _NUMBERS else narwhals.String() for name in _COLUMNS}
-    try:
-        make: Any = narwhals.from_dict
-        return make(columns, schema, backend=backend).to_native()
-    except ImportError:
-        raise MissingDependencyError(
-            f"backend={backend!r} needs the package {backend}: pip install {backend}."
-        ) from None
-    except (ValueError, TypeError):
-        raise InvalidInputError(f"backend must be 'pandas', 'polars' or 'pyarrow'; got {backend!r}.") from None
+    return native_frame(_COLUMNS, estimates_table(fit, level), backend, words=("parameter", "index", "unit"))
 
 
 def _direction_lines(fit: Fit, one: Field, value: FloatArray, error: Any, half_axes: Any) -> list[Line]:

@@ -11,6 +11,7 @@ from copy import copy
 from html import escape
 from typing import Any, Self
 
+from tmsm.data.covariates import Covariates
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.display.geojson import geojson_of
@@ -21,6 +22,7 @@ from tmsm.display.report import html_report
 from tmsm.display.report.words import described
 from tmsm.display.summary import estimate_rows, facts_of, summary_of
 from tmsm.display.tables import estimates_frame
+from tmsm.estimators.coefficients import Coefficients
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.foundation.validation import check_count, check_option, check_random_state, check_vector
@@ -28,6 +30,7 @@ from tmsm.foundation.whole_files import as_path, write_text
 from tmsm.inference.bootstrap import Bootstrap, Refit, resampled
 from tmsm.inference.confidence_regions import ConfidenceRegion
 from tmsm.inference.delta import direction_ellipse
+from tmsm.inference.extrapolation import Extrapolation, extrapolate
 from tmsm.inference.fit import Fit, Fitted, Method
 from tmsm.inference.goodness import GoodnessOfFit
 from tmsm.inference.status import status_of
@@ -38,7 +41,7 @@ from tmsm.regions import Region
 __all__ = ["Estimator", "check_linear", "check_model", "check_region", "require_rows"]
 
 
-class Estimator(Fitted):
+class Estimator(Coefficients):
     """Base of the estimators: the constructor stores, `fit` validates and returns self."""
 
     model: Any
@@ -137,6 +140,7 @@ class Estimator(Fitted):
         *,
         sample_weight: ArrayLike | None = None,
         groups: Any = None,
+        covariates: Any = None,
         n_jobs: int | None = None,
     ) -> Bootstrap:
         """Fit resampled rows, in parallel where it pays, and collect the estimates.
@@ -157,6 +161,8 @@ class Estimator(Fitted):
         groups
             Labels of groups, shape (n,), to be drawn instead of single rows.  A fit that was made with groups keeps
             them up to 65,536 rows, and only beyond that they must be given again.
+        covariates
+            Those of the fit, shape (n, q); up to 65,536 rows it keeps them.
         n_jobs
             Number of processes; by default one for each processor.
         """
@@ -168,7 +174,7 @@ class Estimator(Fitted):
             n_jobs = check_count(n_jobs, "n_jobs")
         table = Rows.of(X, fit.region, sample_weight, fit.configuration.get("outside", "raise"))
         fit.check_rows(table)
-        table = fit.with_groups(table, groups)
+        table = fit.with_groups(fit.with_covariates(table, covariates), groups)
         seeds = check_random_state(random_state).integers(2**63, size=n_resamples).tolist()
         return resampled(fit, self._refit(table), seeds, n_jobs)
 
@@ -183,7 +189,14 @@ class Estimator(Fitted):
             setattr(made, name, value)
         return made
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
+        covariates: Any = None,
+    ) -> Self:
         """Estimate the parameters; what an earlier call found is forgotten.
 
         Parameters
@@ -199,6 +212,11 @@ class Estimator(Fitted):
             storm: errors, intervals and tests then take groups for independent, not rows.  The estimate of a single
             weight or a likelihood is the same; several weights are combined by what differs between groups, and as many
             as groups carry.
+        covariates
+            What else is known of each row, such as a year: shape (n, q), or a data frame, whose columns give the
+            names.  The natural parameters are then linear in them, θ(z) = `coefficients_` @ (1, z); `params_`
+            and all that is shown beside it are those at the mean of z, and `predict_params` gives those at
+            any z.
 
         Returns
         -------
@@ -209,8 +227,16 @@ class Estimator(Fitted):
         rows = self._rows(X, sample_weight)
         if groups is not None:
             rows = rows.with_groups(Groups.of(groups, len(rows)))
+        if covariates is not None:
+            columns = Covariates.of(covariates, len(rows))
+            self._takes(columns)
+            rows = rows.with_covariates(columns)
         self._result = self._estimate(rows).clustered(rows)
         return self
+
+    def _takes(self, covariates: Covariates) -> None:
+        """Raise where this estimator, as it is set, has no use for covariates."""
+        raise InvalidInputError(f"{type(self).__name__} does not take covariates: use ScoreMatching.")
 
     def _forget(self) -> None:
         """Drop what earlier calls found."""
@@ -291,6 +317,30 @@ class Estimator(Fitted):
             raise InvalidInputError(f"This model has no centre; its parameters are {list(fit.params)}.")
         point = check_vector(point, "point")
         return bool(fit.confidence_region(fit.centre.name, level).contains(point[None, :])[0])
+
+    def extrapolate(self, region: Region) -> Extrapolation:
+        """The expected number of rows in a region where nothing was seen, for each row that was seen.
+
+        It rests on the family: one that fits as well inside may expect far more or less.  `tmsm.compare` shows several.
+
+        Parameters
+        ----------
+        region
+            Where to count, such as ``border.surroundings(0, 250 / 6371)``.  What overlaps with the region of the fit
+            counts as well: give what lies outside of it.
+
+        Returns
+        -------
+        An object with ``value``, ``std_error`` and ``confidence_interval(level)``.
+
+        Notes
+        -----
+        With a known exposure e the rows seen are those of e times the density, and the number is that of all rows in
+        the region, as if each of them were detected there: e must be a probability, not only proportional to one.
+        A background of a mixture ends at the border and is not counted beyond it.  `NaiveMLE` takes the whole manifold
+        for seen: the number is the probability of the region.  The error is that of the parameters.
+        """
+        return extrapolate(self.result_, region)
 
     @property
     def determined_(self) -> bool:

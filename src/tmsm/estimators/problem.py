@@ -6,22 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tmsm.data.covariates import Standard
 from tmsm.data.rows import BORDER_TOLERANCE, Rows
 from tmsm.estimators.base import require_rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.manifolds import Manifold
 from tmsm.manifolds.frames import check_frames
+from tmsm.matching.covariates import lifted, with_covariates
 from tmsm.matching.equations import Equations
 from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
 from tmsm.models.base import Model
-from tmsm.models.constraints import Constraint
+from tmsm.models.constraints import Constraint, FixedNorm
 from tmsm.weights.policies import Choice, Setting
 
-__all__ = ["Problem"]
+__all__ = ["Problem", "check_covariates"]
 
 _NOT_LINEAR = "Combined weights need a density that is linear in its parameters: use 'saturating'."
 
@@ -30,7 +32,8 @@ _NOT_LINEAR = "Combined weights need a density that is linear in its parameters:
 class Problem:
     """Rows with all that a sample of them fixes: the form of the model, and what a policy may look at.
 
-    ``kept`` is that sample, by which the estimate is judged later, and ``kept_share`` its share of the rows.
+    ``kept`` is that sample, by which the estimate is judged later, and ``kept_share`` its share of the rows;
+    ``standard`` are mean and spread of the covariates, where there are any.
     """
 
     model: Model
@@ -39,6 +42,7 @@ class Problem:
     exposure: KnownExposure | None
     kept: Rows
     kept_share: float
+    standard: Standard | None = None
 
     @classmethod
     def of(
@@ -65,20 +69,26 @@ class Problem:
         kept, share = rows.kept(), 1.0 / rows.sample_stride
         # Groups, where there are any, are all in the sample.
         n_rows = kept.effective_number / (share if rows.groups is None else 1.0)
-        setting = Setting(sample.view, model.constraint.n_free, n_rows, why_single)
-        return cls(model, rows, setting, exposure, kept, share)
+        standard, n_columns = None, 1
+        if rows.covariates is not None:
+            check_covariates(model)
+            standard = rows.standard()
+            n_columns = 1 + len(rows.covariates.names)
+        setting = Setting(sample.view, model.constraint.n_free * n_columns, n_rows, why_single, n_columns)
+        return cls(model, rows, setting, exposure, kept, share, standard)
 
     @property
     def constraint(self) -> Constraint:
-        """The set in which θ is sought."""
-        return self.model.constraint
+        """The set in which θ, or the coefficients of covariates, are sought."""
+        constraint = self.model.constraint
+        return constraint if self.standard is None else lifted(constraint, self.setting.n_columns)
 
     def equations(self, choice: Choice) -> Equations:
         """The equations of a choice."""
         if not choice.combined:
-            return OneWeight(self.model, choice.parts[0].weight, self.exposure)
+            return with_covariates(OneWeight(self.model, choice.parts[0].weight, self.exposure), self.standard)
         polynomials = LocalPolynomials.of(self.rows.region.manifold, self.setting.view.X)
-        return Stacked(self.model, choice.parts, polynomials, self.exposure)
+        return with_covariates(Stacked(self.model, choice.parts, polynomials, self.exposure), self.standard)
 
     def check_sums(self, n: int, weight_sum: float, farthest: float) -> None:
         """Raise where the rows cannot carry an estimate."""
@@ -90,6 +100,28 @@ class Problem:
                 f"All {n} rows lie on the border (farthest: {farthest:.3g} from it), where every "
                 "weight is zero. Check that the region and the rows are in the same coordinates."
             )
+
+
+def check_covariates(model: Model) -> None:
+    """Raise unless θ may be linear in covariates: the family is linear, and what is known of θ is too."""
+    name = type(model).__name__
+    if not model.is_linear:
+        raise InvalidInputError(
+            f"Covariates need a density that is linear in its parameters, and {name} is not: leave them out, or use an "
+            "exponential family."
+        )
+    constraint = model.constraint
+    if constraint.is_flat:
+        return
+    if isinstance(constraint, FixedNorm):
+        raise InvalidInputError(
+            f"{name} with a known concentration has |θ| fixed, and θ that is linear in covariates changes its length: "
+            "leave the concentration out, which is then estimated with the coefficients."
+        )
+    raise InvalidInputError(
+        f"The θ of {name} lie in a curved set, and θ that is linear in covariates leaves it: use the family of all θ, "
+        "which is FisherBingham for Kent and Bingham for Watson."
+    )
 
 
 def _extent(manifold: Manifold, X: FloatArray) -> float:

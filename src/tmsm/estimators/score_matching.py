@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tmsm.data.covariates import Covariates
 from tmsm.data.rows import Rows
 from tmsm.estimators.base import check_linear, check_model, check_region
 from tmsm.estimators.densities import refined_density
@@ -24,7 +25,9 @@ from tmsm.inference.covariance import (
 )
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence, error_df, small_sample_factor
+from tmsm.inference.regression import Regression
 from tmsm.matching.combination import combine
+from tmsm.matching.covariates import WithCovariates, coefficients_of, with_covariates
 from tmsm.matching.equations import LinearSums, residual_squares, sum_equations
 from tmsm.matching.exposure import LogExposure
 from tmsm.matching.likelihood import LikelihoodEquations, Truncated
@@ -134,7 +137,7 @@ class ScoreMatching(StreamingEstimator):
         self.refine = refine
         self.standard_errors = standard_errors
 
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, covariates: Any = None) -> float:
         """Minus J on X with the plain geodesic weight: larger is better.
 
         The weight is the same whatever the fit used, so that weights and models can be compared.
@@ -147,19 +150,22 @@ class ScoreMatching(StreamingEstimator):
             Ignored.
         sample_weight
             Relative weights of the rows, shape (n,).
+        covariates
+            Those of the rows, shape (n, q), where the fit was made with covariates.
         """
         fit = self.result_
-        rows = self._as_fitted()._rows(X, sample_weight)
+        rows = fit.new_covariates(self._as_fitted()._rows(X, sample_weight), covariates)
         rows.check_frame(fit.kept.frame)
         equations = OneWeight(fit.model, plain_weight(rows.region), fit.exposure)
         if not equations.is_linear:
             if len(rows.sample()) == 0:
                 raise InvalidInputError(rows.describe_absence())
             return -mean_objective(equations, rows, fit.theta)
-        moments = accumulate(equations, rows)
-        if moments is None or not moments.weight_sum > 0.0:
+        standard = None if fit.regression is None else fit.regression.standard
+        sums = sum_equations(with_covariates(equations, standard), rows)
+        if sums is None or not sums.weight_sum > 0.0:
             raise InvalidInputError(rows.describe_absence())
-        return -moments.objective(fit.theta)
+        return -sums.objective(fit.whole_theta)
 
     @property
     def weight_(self) -> Weight | Combined:
@@ -198,6 +204,12 @@ class ScoreMatching(StreamingEstimator):
             check_option(self.refine, ["mle"], "refine")
         return Rows.of(X, self.region, sample_weight, self.outside)
 
+    def _takes(self, covariates: Covariates) -> None:
+        if self.refine is not None:
+            raise InvalidInputError(
+                "refine='mle' needs a normalising constant at every value of the covariates: use refine=None with them."
+            )
+
     def _estimate(self, rows: Rows) -> Fit:
         problem = Problem.of(self.model, rows, self.log_exposure)
         try:
@@ -217,7 +229,7 @@ class ScoreMatching(StreamingEstimator):
         if not choice.combined:
             return self._single(problem, choice)
         equations = problem.equations(choice)
-        assert isinstance(equations, Stacked)
+        assert isinstance(equations, Stacked | WithCovariates)
         sums = sum_equations(equations, problem.rows)
         assert sums is not None, "the sample has rows inside"
         problem.check_sums(sums.n, sums.weight_sum, sums.farthest)
@@ -225,8 +237,8 @@ class ScoreMatching(StreamingEstimator):
 
     def _single(self, problem: Problem, choice: Choice) -> Fit:
         equations, rows = problem.equations(choice), problem.rows
-        assert isinstance(equations, OneWeight)
-        if not equations.is_linear:
+        assert isinstance(equations, OneWeight | WithCovariates)
+        if isinstance(equations, OneWeight) and not equations.is_linear:
             return self._searched(problem, choice, equations)
         moments = accumulate(equations, rows)
         assert moments is not None, "the sample has rows inside"
@@ -281,7 +293,12 @@ class ScoreMatching(StreamingEstimator):
         return replace(fit, objective=objective)
 
     def _combined(
-        self, problem: Problem, policy: WeightPolicy, choice: Choice, equations: Stacked, sums: LinearSums
+        self,
+        problem: Problem,
+        policy: WeightPolicy,
+        choice: Choice,
+        equations: Stacked | WithCovariates,
+        sums: LinearSums,
     ) -> Fit:
         rows, otherwise = problem.rows, policy.fallback(problem.setting)
         try:
@@ -346,14 +363,21 @@ class ScoreMatching(StreamingEstimator):
             facts.append(("exposure", problem.exposure.description))
         if n_outside:
             facts.append(("dropped", f"{n_outside:,} rows outside the region were dropped"))
+        theta, regression = solution.theta, None
+        if problem.standard is not None and rows.covariates is not None:
+            names = rows.covariates.names
+            B = coefficients_of(theta, problem.setting.n_columns)
+            regression = Regression(model, names, problem.standard, B, covariance)
+            theta, covariance = B[:, 0].copy(), regression.theta_covariance(regression.at_mean)
+            facts.append(("covariates", regression.description))
         return Fit(
             estimator=type(self).__name__,
             configuration=self.get_params(),
             model=model,
             region=rows.region,
-            theta=solution.theta,
+            theta=theta,
             covariance=covariance,
-            params=model.parameters(solution.theta),
+            params=model.parameters(theta),
             influence=influence,
             status=solution.status,
             kept=problem.kept,
@@ -361,10 +385,11 @@ class ScoreMatching(StreamingEstimator):
             n_samples=n,
             n_outside=n_outside,
             error_df=error_df(effective, solution.tangent.shape[1]),
-            slope=slope,
+            slope=slope if regression is None else None,
             choice=choice,
             method=type(choice.weight).__name__.lower(),
             exposure=problem.exposure,
+            regression=regression,
             facts=tuple(facts),
         )
 
@@ -379,12 +404,13 @@ class ScoreMatching(StreamingEstimator):
         }
         estimator, table = ScoreMatching(**{**fit.configuration, **fixed}), None
         equations = fit.influence.equations
-        if rows.groups is None and fit.choice is not None and fit.choice.combined:
+        if rows.groups is None and fit.choice is not None and fit.choice.combined and fit.regression is None:
             if not isinstance(equations, Stacked):  # refined
                 polynomials = LocalPolynomials.of(rows.region.manifold, rows.sample().X)
                 equations = Stacked(fit.model, fit.choice.parts, polynomials, fit.exposure)
             table = RowTable.of(equations, rows, fit.theta)
-        return Refit.of(rows, estimator._estimate, table)
+        standard = None if fit.regression is None else fit.regression.standard
+        return Refit.of(rows, estimator._estimate, table, standard)
 
     def _refined(self, fit: Fit, rows: Rows) -> Fit:
         """One Newton step from the estimate towards the maximum of the likelihood; more where one is not enough."""

@@ -48,7 +48,9 @@ class StreamingEstimator(BorderedEstimator):
     # Rows that were dropped before the first one inside came.
     _dropped: int = 0
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, covariates: Any = None
+    ) -> Self:
         """Add rows to the estimate of earlier calls; they are not needed again afterwards.
 
         A call after `fit` starts over: a stream keeps other sums than `fit` does.
@@ -64,11 +66,17 @@ class StreamingEstimator(BorderedEstimator):
             Ignored.
         sample_weight
             Relative weights of the rows, shape (n,), on one scale over all calls.
+        covariates
+            Not for streams, whose mean and spread of covariates are not known at the first call: use `fit`.
 
         Returns
         -------
         self
         """
+        if covariates is not None:
+            raise InvalidInputError(
+                "partial_fit does not take covariates, whose mean and spread are known only at the end: use fit."
+            )
         if getattr(X, "shape", ())[:1] == (0,):
             return self  # readers of files in chunks end with such a block
         rows = self._rows(X, sample_weight)

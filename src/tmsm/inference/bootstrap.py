@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tmsm.data.covariates import Covariates, Standard
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray, IntArray
@@ -43,12 +44,15 @@ class Bootstrap:
         `params_` of the rows themselves.
     n_failed
         Resamples that carried no estimate; they are left out.
+    coefficients
+        Of a fit with covariates: `coefficients_` of every resample, shape (n_resamples, p, 1 + q); else None.
     """
 
     params: Parameters
     estimate: Parameters
     n_failed: int
     model: Model
+    coefficients: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.params[self.model.fields[0].name])
@@ -112,6 +116,13 @@ class Bootstrap:
         return field.space(center).logarithm(np.broadcast_to(center, values.shape), values)
 
 
+class Drawn(NamedTuple):
+    """What one resample gave: parameters, and coefficients of covariates where there are any."""
+
+    params: Parameters
+    coefficients: FloatArray | None
+
+
 @dataclass(frozen=True)
 class Refit:
     """Fits rows that are drawn with replacement from a table: it goes to other processes.
@@ -126,6 +137,8 @@ class Refit:
         From rows to a fit.
     table
         What each row contributes, where that was computed once for all.
+    covariates, standard
+        Of the rows, and how the fit of all of them has centred and scaled them.
     """
 
     X: FloatArray
@@ -135,29 +148,48 @@ class Refit:
     outside: str
     estimate: Callable[[Rows], Fit]
     table: RowTable | None = None
+    covariates: Covariates | None = None
+    standard: Standard | None = None
 
     @classmethod
-    def of(cls, rows: Rows, estimate: Callable[[Rows], Fit], table: RowTable | None = None) -> Refit:
+    def of(
+        cls,
+        rows: Rows,
+        estimate: Callable[[Rows], Fit],
+        table: RowTable | None = None,
+        standard: Standard | None = None,
+    ) -> Refit:
         """From the rows of a fit."""
-        return cls(*rows.source.table(), rows.groups, rows.region, rows.outside, estimate, table)
+        X, weight = rows.source.table()
+        return cls(X, weight, rows.groups, rows.region, rows.outside, estimate, table, rows.covariates, standard)
 
-    def __call__(self, seed: int) -> Parameters | None:
+    def __call__(self, seed: int) -> Drawn | None:
         """The estimate from one draw; None if it carries none."""
         rng = np.random.default_rng(int(seed))
         try:
-            return self.estimate(self._drawn(rng)).params
+            found = self.estimate(self._drawn(rng))
         except EstimationError:
             return None
+        return Drawn(found.params, None if found.regression is None else found.regression.coefficients)
 
     def _drawn(self, rng: np.random.Generator) -> Rows:
         if self.groups is not None:
             chosen, drawn = self.groups.resample(rng)
             groups = Groups(drawn, self.groups.count)
-            return Rows.of(self.X[chosen], self.region, self._weight(chosen), self.outside, groups)
+            return Rows.of(
+                self.X[chosen], self.region, self._weight(chosen), self.outside, groups, self._columns(chosen)
+            )
         chosen = rng.integers(len(self.X), size=len(self.X))
         if self.table is not None:
             return ResampledRows(self.table, chosen)
-        return Rows.of(self.X[chosen], self.region, self._weight(chosen), self.outside)
+        return Rows.of(
+            self.X[chosen], self.region, self._weight(chosen), self.outside, covariates=self._columns(chosen)
+        )
+
+    def _columns(self, chosen: IntArray) -> Covariates | None:
+        if self.covariates is None or self.standard is None:
+            return None
+        return self.covariates.resampled(chosen, self.standard)
 
     def _weight(self, chosen: IntArray) -> FloatArray | None:
         return None if self.weight is None else self.weight[chosen]
@@ -166,11 +198,12 @@ class Refit:
 def resampled(fit: Fit, refit: Refit, seeds: Sequence[int], n_jobs: int | None) -> Bootstrap:
     """A fit for every seed, here while that is quick, else by processes of their own."""
     found = list(with_progress(_map(refit, seeds, n_jobs), len(seeds), "bootstrap"))
-    good = [params for params in found if params is not None]
+    good = [one for one in found if one is not None]
     if len(good) < 2:
         raise EstimationError(f"{len(found) - len(good)} of {len(found)} resamples carried no estimate.")
-    values = {name: np.array([params[name] for params in good]) for name in fit.params}
-    return Bootstrap(Parameters(**values), fit.params, len(found) - len(good), fit.configuration["model"])
+    values = {name: np.array([one.params[name] for one in good]) for name in fit.params}
+    coefficients = None if fit.regression is None else np.array([one.coefficients for one in good])
+    return Bootstrap(Parameters(**values), fit.params, len(found) - len(good), fit.configuration["model"], coefficients)
 
 
 def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) -> Iterator[Any]:

@@ -47,7 +47,10 @@ class _Effect:
         inside = self.kept.region.signed_distance(X)[0] > 0.0
         if not inside.any():
             return 0.0
-        delta = mass[inside] @ self.influence.of(Rows.of(X[inside], self.kept.region))
+        rows, columns = Rows.of(X[inside], self.kept.region), self.kept.covariates
+        if columns is not None:  # as if the rows in question lay in their middle
+            rows = rows.with_covariates(columns.at_mean(len(rows)))
+        delta = mass[inside] @ self.influence.of(rows)
         covariance = self.covariance
         if covariance is None:
             psi = self.influence.of(self.kept)

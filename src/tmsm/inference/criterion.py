@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tmsm.data.covariates import Standard
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.inference.influence import Influence
+from tmsm.matching.covariates import with_covariates
 from tmsm.matching.equations import row_residuals
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
@@ -44,22 +46,24 @@ def information_criterion(
     influence: Influence,
     exposure: KnownExposure | None,
     share: float = 1.0,
+    standard: Standard | None = None,
 ) -> Criterion:
     """J with the plain geodesic weight, corrected for optimism (Matsuda, Uehara and Hyvärinen 2021).
 
-    ``rows`` are this share of those that θ was fitted to.
+    ``rows`` are this share of those that θ was fitted to.  With the standard of covariates, θ are all coefficients.
 
     The row's part of J is ρ_i(θ) = θᵀA_iθ + 2b_iᵀθ with slope 2 e_i, so fitting lowers the mean of ρ by
     −2 Σ w² e_i·φ_i / (Σw)² in expectation, φ_i the influence of the row on θ̂; with the same weight for fit and
     comparison that is 2 tr(A⁻¹ cov e)/n.  Rows of one group are dependent, and their cross terms count as well; they
     stay as many whatever share of the rows is looked at.
     """
-    equations = OneWeight(model, plain_weight(rows.region), exposure)
+    one = OneWeight(model, plain_weight(rows.region), exposure)
+    equations = with_covariates(one, standard)
     e = row_residuals(equations, rows, theta)
     if equations.is_linear:
         values = (e + row_residuals(equations, rows, np.zeros_like(theta))) @ theta
     else:
-        values = np.concatenate(list(rows.map(lambda block: equations.terms(block).objective(theta))))
+        values = np.concatenate(list(rows.map(lambda block: one.terms(block).objective(theta))))
     w = rows.relative_weights()
     psi = influence.of(rows)
     own = float(w**2 @ np.einsum("ij,ij->i", e, psi))

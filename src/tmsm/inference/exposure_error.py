@@ -10,7 +10,8 @@ from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.text import readable
 from tmsm.inference.influence import Influence
-from tmsm.matching.equations import row_residuals
+from tmsm.matching.covariates import WithCovariates
+from tmsm.matching.equations import Equations, row_residuals
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.stacked import Stacked
 
@@ -27,13 +28,18 @@ def exposure_shift(influence: Influence, covariance: FloatArray, rows: Rows) -> 
     From some rows: the mean of what each of them would move, and the error of that mean.
     """
     equations = influence.equations
-    if not isinstance(equations, OneWeight | Stacked) or equations.exposure is None:
+    if not isinstance(equations, OneWeight | Stacked | WithCovariates) or equations.exposure is None:
         return None
     coarser = equations.exposure.with_coarser_differences
     if coarser is None:
         return None
     some = rows.spread(_ROWS)
-    change = row_residuals(replace(equations, exposure=coarser), some, influence.theta)
+    other: Equations
+    if isinstance(equations, WithCovariates):
+        other = equations.with_exposure(coarser)
+    else:
+        other = replace(equations, exposure=coarser)
+    change = row_residuals(other, some, influence.theta)
     change -= row_residuals(equations, some, influence.theta)
     moved = change @ influence.matrix.T
     mean, variance = moved.mean(axis=0), np.atleast_2d(np.cov(moved.T, bias=True)) / len(moved)

@@ -11,18 +11,21 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from tmsm.data.covariates import Covariates, read_columns
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError, NotFittedError
 from tmsm.foundation.shared import Shelf
 from tmsm.inference.confidence_regions import ConfidenceRegion
+from tmsm.inference.covariate_tests import CovariateTests, covariate_tests
 from tmsm.inference.criterion import Criterion, information_criterion
 from tmsm.inference.delta import check_level, confidence_interval, critical_square, standard_errors
 from tmsm.inference.discrepancy import Discrepancy, LikelihoodDiscrepancy, QuadraticDiscrepancy, tangent_projection
 from tmsm.inference.goodness import GoodnessOfFit, over_identification
 from tmsm.inference.influence import Influence, group_errors
 from tmsm.inference.profile import profile_interval
+from tmsm.inference.regression import Regression
 from tmsm.manifolds.frames import PLAIN, Frame
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.moments import Moments, StatisticSums
@@ -88,6 +91,8 @@ class Fit:
         What stands for the region in a likelihood, the mean log density of the rows, and the sums of their statistics.
     choice, objective, moments
         Of score matching: the weights, J(θ̂), and the sums of a single weight.
+    regression
+        The coefficients of a fit with covariates; θ and all that follows from it are then those at their mean.
     facts
         Names and words for a summary.
     shown_in
@@ -120,6 +125,7 @@ class Fit:
     moments: Moments | None = None
     method: str = ""
     exposure: KnownExposure | None = None
+    regression: Regression | None = None
     facts: tuple[tuple[str, str], ...] = ()
     shown_in: Frame | None = None
     _shelf: Shelf = field(default_factory=Shelf, init=False, compare=False, repr=False)
@@ -183,6 +189,41 @@ class Fit:
         return self.covariance
 
     @property
+    def n_free(self) -> int:
+        """Number of parameters that were estimated, all coefficients of covariates included."""
+        return self.influence.equations.constraint.n_free
+
+    @property
+    def whole_theta(self) -> FloatArray:
+        """All that was estimated: θ̂, or the coefficients of covariates, row after row."""
+        return self.theta if self.regression is None else self.regression.B.ravel()
+
+    @property
+    def whole_covariance(self) -> FloatArray | None:
+        """Its covariance."""
+        return self.covariance if self.regression is None else self.regression.covariance
+
+    def with_covariance(self, covariance: FloatArray) -> Fit:
+        """The same fit with another covariance of all that was estimated."""
+        if self.regression is None:
+            return replace(self, covariance=covariance)
+        regression = self.regression.with_covariance(covariance)
+        return replace(self, regression=regression, covariance=regression.theta_covariance(regression.at_mean))
+
+    @property
+    def with_coefficients(self) -> Regression:
+        """The coefficients of covariates; an error where the fit was made without."""
+        if self.regression is None:
+            raise InvalidInputError("This fit was made without covariates: use fit(X, covariates=Z).")
+        return self.regression
+
+    @cached_property
+    def covariate_tests(self) -> CovariateTests:
+        """Whether the density depends on the covariates, and whether its centre moves with them."""
+        regression = self.with_coefficients
+        return covariate_tests(regression, self.influence, self.kept, self.kept_share, self.error_df)
+
+    @property
     def natural_params(self) -> FloatArray:
         """θ̂ of the family as it was written, shape (p,)."""
         return self.model.to_original() @ self.theta
@@ -209,14 +250,18 @@ class Fit:
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit | None:
         """Whether the rows could come from the model; None where there are too few."""
-        return over_identification(self.model, self.kept, self.theta, self.exposure)
+        standard = None if self.regression is None else self.regression.standard
+        return over_identification(self.model, self.kept, self.whole_theta, self.exposure, standard)
 
     @cached_property
     def criterion(self) -> Criterion:
         """An estimate of J on new rows."""
         if not self.complete:
             raise InvalidInputError("A stream keeps only its first rows and has no information criterion: use fit.")
-        return information_criterion(self.model, self.kept, self.theta, self.influence, self.exposure, self.kept_share)
+        standard = None if self.regression is None else self.regression.standard
+        return information_criterion(
+            self.model, self.kept, self.whole_theta, self.influence, self.exposure, self.kept_share, standard
+        )
 
     @cached_property
     def discrepancy(self) -> Discrepancy:
@@ -349,22 +394,49 @@ class Fit:
             return self.kept
         return rows
 
+    def new_covariates(self, rows: Rows, covariates: Any) -> Rows:
+        """Rows that the fit has not seen, with their covariates; an error where it needs them, or has none."""
+        if self.regression is None:
+            if covariates is not None:
+                raise InvalidInputError("The fit was made without covariates: give none here.")
+            return rows
+        names = self.regression.names
+        if covariates is None:
+            raise InvalidInputError(f"The fit was made with the covariates {list(names)}: give covariates= here, too.")
+        values, _ = read_columns(covariates, "covariates", names)
+        return rows.with_covariates(replace(Covariates.of(values, len(rows)), names=names))
+
+    def with_covariates(self, rows: Rows, covariates: Any = None) -> Rows:
+        """The rows of the fit with the covariates of the fit, or with those given, which must be the same."""
+        kept = self.kept.covariates
+        if self.regression is None or kept is None or covariates is not None:
+            rows = self.new_covariates(rows, covariates)
+            given = rows.kept().covariates
+            if given is not None and kept is not None and not given.same_as(kept):
+                raise InvalidInputError("covariates has other values than the fit was made with: give the same.")
+            return rows
+        if self.kept_share < 1.0:
+            raise InvalidInputError(
+                f"The fit was made with covariates, and of its {self.n_samples:,} rows it keeps those of "
+                f"{len(self.kept):,} only: give covariates= again."
+            )
+        return self.kept
+
     def clustered(self, rows: Rows) -> Fit:
         """The same estimate with its errors, and all that is judged by them later, from the groups of the rows."""
         if rows.groups is None:
             return self
         if self.covariance is None:
             return replace(self, kept=rows.kept())
-        found = group_errors(self.influence, rows, self.model.constraint.n_free)
+        found = group_errors(self.influence, rows, self.n_free)
         unequal = f" of unequal weight, worth {found.effective:,.0f}" if found.unequal else ""
         fact = (
             "groups",
             f"{found.count:,}{unequal}, within which rows may depend on each other; errors and tests allow for it",
         )
         return replace(
-            self,
+            self.with_covariance(found.covariance),
             kept=rows.kept(),
-            covariance=found.covariance,
             n_groups=found.count,
             error_df=max(found.effective - 1.0, 1.0),
             facts=(*self.facts, fact),

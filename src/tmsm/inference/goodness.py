@@ -7,15 +7,16 @@ is the over-identification test of Sargan and Hansen; any other estimate may be 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from tmsm.data.covariates import Standard
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError
 from tmsm.matching.combination import LocalFrame, SpareTest, independent_equations, spare_combinations
+from tmsm.matching.covariates import WithCovariates
 from tmsm.matching.equations import linearise, row_residuals
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.polynomials import LocalPolynomials
@@ -55,21 +56,32 @@ class GoodnessOfFit(NamedTuple):
     p_value: float
 
 
+def _stacked(equations: Stacked, standard: Standard | None) -> Stacked | WithCovariates:
+    return equations if standard is None else WithCovariates(equations, standard)
+
+
 def over_identification(
-    model: Model, rows: Rows, theta: FloatArray, exposure: KnownExposure | None = None
+    model: Model,
+    rows: Rows,
+    theta: FloatArray,
+    exposure: KnownExposure | None = None,
+    standard: Standard | None = None,
 ) -> GoodnessOfFit | None:
-    """Test the model at an estimate θ; None where there are too few rows, or no equation to spare."""
-    manifold, view, constraint = rows.region.manifold, rows.sample().view, model.constraint
+    """Test the model at an estimate θ; None where there are too few rows, or no equation to spare.
+
+    With the standard of covariates at an estimate of all coefficients.
+    """
+    manifold, view = rows.region.manifold, rows.sample().view
     try:
         recipes = _recipes(view)
     except EstimationError:  # more than half of the rows on the border
         return None
-    equations = Stacked(model, (), LocalPolynomials.of(manifold, view.X), exposure)
-    n, p = rows.effective_number, model.size
+    equations = _stacked(Stacked(model, (), LocalPolynomials.of(manifold, view.X), exposure), standard)
+    n, p, constraint = rows.effective_number, equations.n_parameters, equations.constraint
     for each, parts in recipes:
         if parts[0].kind == "streams" and not manifold.has_quarter_turn:
             continue
-        wider = replace(equations, parts=equations.parts + parts)
+        wider = equations.with_parts(equations.parts + parts)
         if each * len(wider.part_numbers(constraint.n_free)) ** 2 <= n:
             equations = wider
     if n < _MIN_ROWS_PER_EQUATION * len(equations.part_numbers(constraint.n_free)):

@@ -117,7 +117,7 @@ def group_errors(influence: Influence, rows: Rows, n_free: int) -> GroupErrors:
     influences themselves (Carter, Schnepel and Steigerwald 2017 take ρ = 1).
     """
     assert rows.groups is not None
-    sums = GroupSums(rows.groups.count, influence.theta.size + 2)
+    sums = GroupSums(rows.groups.count, len(influence.matrix) + 2)
 
     def block_squares(block: Block) -> FloatArray:
         assert block.groups is not None

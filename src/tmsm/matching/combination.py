@@ -16,6 +16,7 @@ import numpy as np
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError
+from tmsm.matching.covariates import WithCovariates
 from tmsm.matching.equations import LinearSums, ResidualSums, row_residuals, sum_residuals, tilt_equations
 from tmsm.matching.solve import Solution, solve, solve_near
 from tmsm.matching.stacked import Stacked
@@ -80,9 +81,9 @@ class Combination:
     n_equations: int
 
 
-def combine(spec: Stacked, rows: Rows, sums: LinearSums) -> Combination:
+def combine(spec: Stacked | WithCovariates, rows: Rows, sums: LinearSums) -> Combination:
     """Combine the equations of rows; ``sums`` are those of `sum_equations`."""
-    p, constraint = spec.model.size, spec.model.constraint
+    p, constraint = spec.n_parameters, spec.constraint
     first = solve(constraint, sums.A[:p], sums.b[:p])
     residuals = sum_residuals(spec, rows, first.theta)
     frame = LocalFrame.at(constraint.tangent(first.theta), sums.A[:p], residuals.covariance[:p, :p])
@@ -101,7 +102,7 @@ def combine(spec: Stacked, rows: Rows, sums: LinearSums) -> Combination:
 class _Stack:
     """All equations with a first estimate, for `combine` to choose from; ``part`` says which part each belongs to."""
 
-    spec: Stacked
+    spec: Stacked | WithCovariates
     rows: Rows
     constraint: Constraint
     sums: LinearSums
@@ -210,7 +211,7 @@ class LocalFrame:
 
 
 def _uncertain(
-    spec: Stacked,
+    spec: Stacked | WithCovariates,
     rows: Rows,
     frame: LocalFrame,
     residuals: ResidualSums,
@@ -225,11 +226,11 @@ def _uncertain(
     numbers = [k for k, one in enumerate(spec.parts) if one.kind == "streams"]
     if not numbers:
         return found
-    streams = replace(spec, parts=tuple(spec.parts[k] for k in numbers))
+    streams = spec.with_parts(tuple(spec.parts[k] for k in numbers))
     some = rows.spread(_SHARE_ROWS)
-    still = row_residuals(streams, some, np.zeros(spec.model.size))
+    still = row_residuals(streams, some, np.zeros(spec.n_parameters))
     moved = sum(np.mean((row_residuals(streams, some, column) - still) ** 2, axis=0) for column in frame.spread.T)
-    size = np.diag(residuals.squares)[np.isin(spec.part_numbers(spec.model.size), numbers)]
+    size = np.diag(residuals.squares)[np.isin(spec.part_numbers(spec.n_parameters), numbers)]
     found[np.isin(part, numbers)] = moved > _MAX_SHARE * size / residuals.weight_squares
     return found
 
@@ -278,7 +279,7 @@ def spare_combinations(slope: FloatArray, covariance: FloatArray) -> FloatArray:
 
 
 def _p_value(
-    spec: Stacked,
+    spec: Stacked | WithCovariates,
     rows: Rows,
     theta: FloatArray,
     reduction: FloatArray,

@@ -187,6 +187,10 @@ class LinearSums:
         """(Σw)²/Σw², the number of equally weighted rows that are worth as much."""
         return self.weight_sum**2 / self.weight_squares
 
+    def objective(self, theta: FloatArray) -> float:
+        """J(θ) = θᵀAθ + 2bᵀθ, without its constant, of one weight."""
+        return float(theta @ self.A @ theta + 2.0 * self.b @ theta)
+
 
 @dataclass(frozen=True)
 class ResidualSums:

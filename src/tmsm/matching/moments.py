@@ -12,6 +12,7 @@ import numpy as np
 from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.matching.covariates import WithCovariates
 from tmsm.matching.equations import LinearSums
 from tmsm.matching.one_weight import OneWeight, WeightTerms
 from tmsm.models.base import LinearModel
@@ -86,12 +87,8 @@ class Moments(LinearSums):
         Second moments for the errors of a stream; None where they were not asked for.
     """
 
-    equations: OneWeight
+    equations: OneWeight | WithCovariates
     features: Features | None = None
-
-    def objective(self, theta: FloatArray) -> float:
-        """J(θ) = θᵀAθ + 2bᵀθ, without its constant."""
-        return float(theta @ self.A @ theta + 2.0 * self.b @ theta)
 
     def __add__(self, other: LinearSums) -> Moments:
         if not isinstance(other, Moments):
@@ -107,7 +104,9 @@ class Moments(LinearSums):
         return Moments(*_fields(super().__add__(other)), self.equations, features)
 
 
-def accumulate(equations: OneWeight, rows: Rows, *, reference: FloatArray | None = None) -> Moments | None:
+def accumulate(
+    equations: OneWeight | WithCovariates, rows: Rows, *, reference: FloatArray | None = None
+) -> Moments | None:
     """Sum the moments of all rows inside the region; None if there are none.
 
     With a ``reference`` θ₀, shape (p,), also the features about it.
@@ -115,7 +114,10 @@ def accumulate(equations: OneWeight, rows: Rows, *, reference: FloatArray | None
 
     def block_moments(block: Block) -> Moments:
         terms, w = equations.terms(block), block.sample_weight
-        features = None if reference is None else Features.of(terms, w, reference)
+        features = None
+        if reference is not None:
+            assert isinstance(terms, WeightTerms), "a stream has no covariates"
+            features = Features.of(terms, w, reference)
         return Moments(*_fields(LinearSums.of(terms, block, w)), equations, features)
 
     return rows.total(block_moments)

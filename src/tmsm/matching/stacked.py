@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -62,6 +62,10 @@ class Stacked(Equations):
         """Which part each equation belongs to that is left for a family with so many free parameters, shape (m',)."""
         sizes = [part.size(n_free, self.polynomials.manifold.dim) for part in self.parts]
         return np.repeat(np.arange(len(sizes)), sizes)
+
+    def with_parts(self, parts: tuple[EquationPart, ...]) -> Stacked:
+        """The same for other parts."""
+        return replace(self, parts=parts)
 
     def reduction(self, tangent: FloatArray) -> FloatArray:
         """The matrix, shape (m', m), that keeps of the statistics' equations those along a tangent (p, k)."""

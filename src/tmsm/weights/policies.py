@@ -79,12 +79,15 @@ class Setting:
         Number of rows, or of groups, that are independent.
     why_single
         A sentence that says why only a single weight will do, as in a stream, which is read once; else empty.
+    n_columns
+        How many times each equation is taken: once, and once more for every covariate.
     """
 
     view: BorderView
     n_free: int
     n_rows: float
     why_single: str = ""
+    n_columns: int = 1
 
     @property
     def region(self) -> Region:
@@ -252,7 +255,9 @@ class Combined(WeightPolicy):
 
     def _fits(self, manifold: Manifold, setting: Setting) -> bool:
         """Whether the rows can carry the equations of the level."""
-        m = sum(part.size(setting.n_free, manifold.dim) for part in self.parts(manifold))
+        m = setting.n_columns * sum(
+            part.size(setting.n_free // setting.n_columns, manifold.dim) for part in self.parts(manifold)
+        )
         far_from_best = isinstance(self.base, Saturating | Constraints)
         return (ROWS_PER_SQUARE if far_from_best else self._ROWS_PER_SQUARE_OF_A_TENSOR) * m**2 <= setting.n_rows
 
