@@ -10,7 +10,7 @@ import tmsm
 from tmsm.display.plots import DiagnosticsDisplay, FitDisplay
 from tmsm.display.plots.curves import border_of
 from tmsm.display.plots.diagnostics import histograms
-from tmsm.display.plots.fit_display import mass_levels, rings_of
+from tmsm.display.plots.estimates import mass_levels, rings_of
 from tmsm.display.plots.land import land_curves
 from tmsm.display.plots.region_display import draw_region
 from tmsm.display.plots.style import LAND
@@ -152,7 +152,8 @@ def test_regions_without_curves_and_flat_ones():
 
 
 def test_contours_hold_their_share_of_the_mass(fit):
-    levels, dense = mass_levels(MODEL, fit.params_, fit.natural_params_)
+    found = mass_levels(fit.result_)
+    levels, dense = found.levels, found.dense
     assert (MODEL.log_kernel(dense, fit.natural_params_) >= levels[0]).all()
     draws = MODEL.sample(50_000, random_state=5, **fit.params_)
     values = MODEL.log_kernel(draws, fit.natural_params_)

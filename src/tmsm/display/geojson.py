@@ -1,4 +1,4 @@
-"""A fit on S² as GeoJSON: its centre, the confidence region of it, and the border."""
+"""A fit on S² as GeoJSON: its centre, or those of its components, their confidence regions, and the border."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.display.record import plain_numbers
+from tmsm.display.record import components_of, plain_numbers
+from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.inference.centres import centres_of, ellipse_of
 from tmsm.inference.delta import check_level
 from tmsm.inference.fit import Fit
 from tmsm.manifolds.lonlat import lonlat_of
@@ -21,17 +23,59 @@ def geojson_of(fit: Fit, level: float) -> dict[str, Any]:
     if not fit.region.manifold.has_longitudes:
         raise InvalidInputError(f"GeoJSON holds places on S², not points of {fit.region.manifold!r}.")
     level = check_level(level)
-    region, words = _confidence_region(fit, level)
-    features = [_feature(_point(fit), _centre_properties(fit, level, words))]
-    if region is not None:
-        about = {"role": "confidence region", "of": None if fit.centre is None else fit.centre.name, "level": level}
-        features.append(_feature(region, about))
+    features = _component_features(fit, level) or _centre_features(fit, level)
     curves = fit.region.border_curves
     if curves:
         border = _area(flat_polygons(curves, fit.region.contains))
         if border is not None:
             features.append(_feature(border, {"role": "border", "region": repr(fit.region)}))
     return {"type": "FeatureCollection", "features": features}
+
+
+def _centre_features(fit: Fit, level: float) -> list[dict[str, Any]]:
+    """The centre, and its confidence region where there is one."""
+    region, words = _confidence_region(fit, level)
+    features = [_feature(_point(fit.centre_point), _centre_properties(fit, level, words))]
+    if region is not None:
+        about = {"role": "confidence region", "of": None if fit.centre is None else fit.centre.name, "level": level}
+        features.append(_feature(region, about))
+    return features
+
+
+def _component_features(fit: Fit, level: float) -> list[dict[str, Any]]:
+    """The centre of each component of a mixture with its share, and the ellipse of it; none of other models."""
+    features = []
+    for one in components_of(fit):
+        number = one["component"]
+        centre = next((centre for centre in centres_of(fit) if centre.component == number), None)
+        if centre is None:
+            continue
+        assert centre.field is not None
+        ellipse = ellipse_of(fit, centre, level)
+        error = one["centre_std_error"]
+        own = [field for field in fit.model.fields if field.component == number]
+        words = f"ellipse at {100.0 * level:g} %" if ellipse is not None else "none: the centre is hardly determined"
+        about = {
+            "role": "centre",
+            "of": centre.field.name,
+            "title": fit.heading,
+            "frame": fit.frame.name,
+            **{name: value for name, value in one.items() if name not in ("centre", "longitude_latitude")},
+            "estimates": {field.name: plain_numbers(fit.params[field.name]) for field in own},
+            "std_errors": None
+            if fit.covariance is None
+            else {field.name: plain_numbers(fit.std_errors[field.name]) for field in own},
+            "std_error_degrees": None if error is None else float(np.degrees(error)),
+            "level": level,
+            "confidence_region": words if fit.covariance is not None else "none: standard errors were not computed",
+            "n_samples": fit.n_samples,
+        }
+        features.append(_feature(_point(centre.point), about))
+        area = None if ellipse is None else _area(flat_polygons([ellipse.ring], ellipse.contains))
+        if area is not None:
+            role = {"role": "confidence region", "of": centre.field.name, "component": number, "level": level}
+            features.append(_feature(area, role))
+    return features
 
 
 def _centre_properties(fit: Fit, level: float, words: str) -> dict[str, Any]:
@@ -55,8 +99,7 @@ def _centre_properties(fit: Fit, level: float, words: str) -> dict[str, Any]:
     }
 
 
-def _point(fit: Fit) -> dict[str, Any] | None:
-    centre = fit.centre_point
+def _point(centre: FloatArray | None) -> dict[str, Any] | None:
     if centre is None:
         return None
     return {"type": "Point", "coordinates": [float(angle) for angle in lonlat_of(centre)]}

@@ -21,10 +21,12 @@ from tmsm.foundation.json_text import read_json
 from tmsm.foundation.text import facts_text, plain_table
 from tmsm.foundation.validation import short_repr
 from tmsm.foundation.whole_files import write_text
-from tmsm.inference.fit import Fitted
+from tmsm.inference.centres import centres_of, row_shares
+from tmsm.inference.fit import Fit, Fitted
 from tmsm.inference.stored import MEMBERS, stored_fit
+from tmsm.models.parameters import Field
 
-__all__ = ["FORMAT", "VERSION", "FitRecord", "plain_numbers", "versions"]
+__all__ = ["FORMAT", "VERSION", "FitRecord", "components_of", "plain_numbers", "versions"]
 
 FORMAT, VERSION = "tmsm fit", 2
 _FIELDS = ("title", "estimates", "table", "facts", "natural_params", "covariance", "n_samples", "made_by")
@@ -71,6 +73,7 @@ class FitRecord:
                 "estimates": estimates,
                 "natural_params": plain_numbers(one.natural_params),
                 "covariance": plain_numbers(one.natural_covariance) if with_errors else None,
+                **({"components": components} if (components := components_of(one)) else {}),
                 "n_samples": one.n_samples,
                 "n_groups": one.n_groups,
                 "determined": one.undetermined is None,
@@ -152,6 +155,36 @@ class FitRecord:
         table = plain_table(self.content["table"])
         rule = "─" * max(len(line) for line in table.splitlines())
         return "\n".join([self.content["title"], table, rule, facts_text(self.content["facts"])])
+
+
+def components_of(fit: Fit) -> list[dict[str, Any]]:
+    """What a mixture is made of: the share of each component, and where its centre is; empty of other models."""
+    shares, with_errors = row_shares(fit), fit.covariance is not None
+    if shares is None:
+        return []
+    errors, found = fit.std_errors if with_errors else None, []
+    for centre in centres_of(fit):
+        assert centre.field is not None and centre.component is not None, "it is that of a component"
+        one: dict[str, Any] = {"component": centre.component, "centre": plain_numbers(centre.point)}
+        if fit.region.manifold.has_longitudes:
+            one["longitude_latitude"] = plain_numbers(fit.frame.lonlat(centre.point))
+        one["centre_std_error"] = None if errors is None else plain_numbers(errors[centre.field.name])
+        one["inside"] = bool(fit.region.contains(centre.point[None, :])[0])
+        found.append(one)
+    for k, share in enumerate(shares):
+        name = next((one.name for one in fit.model.fields if _is_share(one, k + 1)), "background_share")
+        own = next((one for one in found if one["component"] == k + 1), None)
+        if own is None:
+            own = {"component": k + 1 if name != "background_share" else "background"}
+            found.append(own)
+        own["share"] = plain_numbers(fit.params[name])
+        own["share_std_error"] = None if errors is None else plain_numbers(errors[name])
+        own["share_of_rows"] = plain_numbers(share)
+    return found
+
+
+def _is_share(field: Field, component: int) -> bool:
+    return field.component == component and field.own_title == "share"
 
 
 def _is_table(value: Any, width: int | None = None) -> bool:

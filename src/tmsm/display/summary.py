@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tmsm.foundation.text import facts_text, plain_table, shortened
+from tmsm.inference.centres import row_shares
 from tmsm.inference.fit import Fit
 from tmsm.inference.status import diagnostics_of, status_of
 from tmsm.manifolds.frames import Frame
@@ -35,24 +36,41 @@ def facts_of(fit: Fit) -> list[tuple[str, str]]:
 
 
 def estimate_rows(fit: Fit) -> list[TableRow]:
-    """A heading, then name, estimate, standard error and interval of every number, and of what people read off them."""
-    params, errors, intervals = fit.params, None, None
-    if fit.covariance is not None:
-        errors, intervals = fit.std_errors, fit.intervals(0.95, None)
+    """A heading, then name, estimate, standard error and interval of every number, and of what people read off them.
+
+    Of a mixture those of one component after the other, each under a line with its number.
+    """
     rows = [("", "estimate", "std. error", "95 % interval")]
-    readings = fit.model.readings(params)
-    for field in fit.model.fields:
-        name = field.title
-        error = None if errors is None else errors[field.name]
-        interval = None if intervals is None else intervals[field.name]
-        if field.kind == "direction":
-            rows.extend(_direction_rows(name, params[field.name], error, interval))
-            if field.space(params[field.name]).has_longitudes and (field.is_centre or field.is_factor_centre):
-                place = params[field.name] if fit.centre_point is None else fit.centre_point
-                rows.append(_place_row(place, error, interval, fit.frame))
-        else:
-            rows.extend(_array_rows(field, params[field.name], error, interval))
-        rows.extend(_reading_row(fit, one, interval) for one in readings if one.after == field.name)
+    fields = fit.model.fields
+    components = sorted({field.component for field in fields if field.component is not None})
+    seen = row_shares(fit) if components else None
+    for component in components:
+        rows.append((f"component {component}", "", "", ""))
+        own = [row for field in fields if field.component == component for row in _field_rows(fit, field)]
+        if seen is not None:
+            own.insert(1, ("  of the rows seen", _number(seen[component - 1]), "", ""))
+        rows.extend((f"  {row[0]}", *row[1:]) for row in own)
+    for field in fields:
+        if field.component is None:
+            rows.extend(_field_rows(fit, field))
+    if seen is not None and len(seen) > len(components):
+        rows.append(("  of the rows seen", _number(seen[-1]), "", ""))
+    return rows
+
+
+def _field_rows(fit: Fit, field: Field) -> list[TableRow]:
+    """Those of one parameter."""
+    params, error, interval = fit.params, None, None
+    if fit.covariance is not None:
+        error, interval = fit.std_errors[field.name], fit.intervals(0.95, None)[field.name]
+    if field.kind == "direction":
+        rows = _direction_rows(field.own_title, params[field.name], error, interval)
+        if field.space(params[field.name]).has_longitudes and (field.is_centre or field.is_factor_centre):
+            single = field.is_centre and fit.centre_point is not None
+            rows.append(_place_row(fit.centre_point if single else params[field.name], error, interval, fit.frame))
+    else:
+        rows = _array_rows(field, params[field.name], error, interval)
+    rows.extend(_reading_row(fit, one, interval) for one in fit.model.readings(params) if one.after == field.name)
     return rows
 
 
@@ -108,7 +126,7 @@ def _reading_row(fit: Fit, reading: Reading, interval: Any) -> TableRow:
 
 
 def _array_rows(field: Field, value: Any, error: Any, interval: Any) -> list[TableRow]:
-    name, array = field.title, np.asarray(value)
+    name, array = field.own_title, np.asarray(value)
     rows = []
     for index in np.ndindex(array.shape):
         if field.repeats(index):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tmsm.data.rows import Rows
 from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.inference.centres import Centre
 from tmsm.inference.influence import Influence
 from tmsm.manifolds.frames import Frame
 from tmsm.models.base import Model
-from tmsm.models.parameters import Field, Parameters
+from tmsm.models.parameters import Parameters
 from tmsm.regions import BorderView, Region
 from tmsm.weights import Weight
 
@@ -38,18 +41,27 @@ def mass_outside(model: Model, params: Parameters, region: Region) -> float | No
     return float(np.mean(region.signed_distance(X)[0] <= 0.0))
 
 
-def extrapolation(centre: Field | None, params: Parameters, region: Region, frame: Frame) -> list[str]:
-    """A sentence if the centre of the fitted distribution lies where nothing could be seen."""
-    if centre is None or centre.is_axis or not region.has_border:
-        return []
-    depth = -float(region.clearance(np.asarray(params[centre.name], dtype=np.float64)[None, :])[0][0])
-    if not depth > 0.0:
-        return []
-    read = frame.length(depth) if region.manifold.distance_unit.symbol else f"{depth:.3g}"
-    return [
-        f"The {centre.title} lies outside the region, {read} beyond its border: it is extrapolated and rests on the "
-        "model's shape. Look at the goodness of fit, and compare with a wider family."
-    ]
+def extrapolation(centres: Sequence[Centre], region: Region, frame: Frame) -> list[str]:
+    """A sentence for each centre of the fitted distribution that lies where nothing could be seen."""
+    found = []
+    for centre in centres:
+        if centre.field is None or centre.is_axis or not region.has_border:
+            continue
+        depth = -float(region.clearance(centre.point[None, :])[0][0])
+        if not depth > 0.0:
+            continue
+        read = frame.length(depth) if region.manifold.distance_unit.symbol else f"{depth:.3g}"
+        if centre.component is not None:
+            found.append(
+                f"The {centre.title} lies outside the region, {read} beyond its border: it is extrapolated and rests "
+                "on the shape of the components."
+            )
+            continue
+        found.append(
+            f"The {centre.field.title} lies outside the region, {read} beyond its border: it is extrapolated and rests "
+            "on the model's shape. Look at the goodness of fit, and compare with a wider family."
+        )
+    return found
 
 
 def few_carriers(influence: Influence, rows: Rows) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tmsm.foundation.text import readable, readable_p, readable_share
 from tmsm.inference.border_check import misplaced_border
+from tmsm.inference.centres import centres_of
 from tmsm.inference.delta import cautions
 from tmsm.inference.diagnostics import (
     extrapolation,
@@ -45,7 +46,7 @@ def status_of(fit: Fit) -> str:
         sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, fit.model.constraint.n_free)
     sentences += _few_rows(fit)
     if fit.undetermined is None:
-        sentences += extrapolation(fit.centre, fit.params, fit.region, fit.frame)
+        sentences += extrapolation(centres_of(fit), fit.region, fit.frame)
     sentences += unequal_columns(fit.kept)
     sentences += few_carriers(fit.influence, fit.kept)
     sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)

@@ -159,6 +159,10 @@ class Model(ValueObject, ABC):
         """The bound model, where it matters in which region its points can be seen; itself by default."""
         return self
 
+    def posterior_at(self, X: FloatArray, theta: FloatArray) -> FloatArray | None:
+        """The probability of each row to belong to each component, (n, m); None of a density that has no components."""
+        return None
+
     def readings(self, params: Parameters) -> tuple[Reading, ...]:
         """Lengths and angles that people read off the parameters, beside them; none by default."""
         return ()

@@ -8,9 +8,11 @@ from typing import Any, Self, final
 import numpy as np
 
 from tmsm.display.frames import shown_in
+from tmsm.display.plots.estimates import cluster_density
 from tmsm.display.plots.style import COLOURS, POINTS, pyplot
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.inference.centres import centres_of
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.manifolds.frames import Frame
 
@@ -41,8 +43,8 @@ class DiagnosticsDisplay:
     """Histograms of the rows against draws of the fitted model inside the region.
 
     Left: distance to the border, where a wrong border or rows missing next to it show.  Right: distance to the
-    centre (the angle, on a sphere), where a wrong family shows.  Bars above the band are more rows than
-    the model would give.
+    centre (the angle, on a sphere), or to the nearest of several, where a wrong family shows.  Bars above the band are
+    more rows than the model would give.
 
     Parameters
     ----------
@@ -100,8 +102,7 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
         limit = region if region.has_border else None
         n = _DRAWS
         if limit is not None:
-            everywhere = fitted.model.sample(_DRAWS, random_state=random_state, **params)
-            n = int(np.clip(_BUDGET * limit.contains(everywhere).mean(), _FEWEST_DRAWS, _DRAWS))
+            n = int(np.clip(_BUDGET * _share_inside(fitted, random_state), _FEWEST_DRAWS, _DRAWS))
         draws = fitted.model.sample(n, limit, random_state=random_state, **params)
     except EstimationError as error:
         raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
@@ -116,14 +117,25 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
     if region.has_border:
         seen, drawn = (scale * region.clearance(np.asfortranarray(rows))[0] for rows in (X, draws))
         panels.append(_histogram(f"distance to the border{unit}", seen, drawn, weight))
-    if (centre := fitted.centre_point) is not None:
+    if centres := centres_of(fitted):
         seen, drawn = (
-            scale * manifold.geodesic_distance(rows, np.broadcast_to(centre, rows.shape)) for rows in (X, draws)
+            scale
+            * np.min([manifold.geodesic_distance(rows, np.tile(c.point, (len(rows), 1))) for c in centres], axis=0)
+            for rows in (X, draws)
         )
-        panels.append(_histogram(f"distance to the centre{unit}", seen, drawn, weight))
+        which = "centre" if len(centres) == 1 else "nearest centre"
+        panels.append(_histogram(f"distance to the {which}{unit}", seen, drawn, weight))
     if not panels:
         raise InvalidInputError("This fit has neither a border nor a centre to measure distances from.")
     return panels
+
+
+def _share_inside(fitted: Fit, random_state: int) -> float:
+    """The share of the fitted distribution, without a background, that lies inside the region."""
+    density = cluster_density(fitted)
+    params = density.model.parameters(density.theta)
+    everywhere = density.model.sample(_DRAWS, random_state=random_state, **params)
+    return float(fitted.region.contains(everywhere).mean())
 
 
 def _histogram(title: str, observed: FloatArray, draws: FloatArray, weight: FloatArray) -> Histogram:

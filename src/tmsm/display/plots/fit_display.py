@@ -8,20 +8,18 @@ from typing import Any, Self, final
 import numpy as np
 
 from tmsm.display.frames import shown_in
+from tmsm.display.plots.estimates import DrawnCentre, drawn_centres, mass_levels
 from tmsm.display.plots.land import land_curves
 from tmsm.display.plots.marks import MARK_COLOURS, MARK_SHAPES, RING_COLOURS, Mark, checked_marks
 from tmsm.display.plots.scene import view_of
 from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, axes_for, legend_below
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import EstimationError, InvalidInputError
-from tmsm.inference.delta import critical_square
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.inference.centres import centres_of
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.manifolds import View
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.sphere_plane import SphereView
-from tmsm.manifolds.torus_angles import angles_to_torus
-from tmsm.models.base import Model
-from tmsm.models.parameters import Parameters
 from tmsm.regions import Region
 
 __all__ = [
@@ -29,14 +27,10 @@ __all__ = [
     "distances_on_grid",
     "draw_border",
     "draw_land",
-    "mass_levels",
     "region_of",
-    "rings_of",
 ]
 
-SHARES = (0.9, 0.5)
 _MAX_POINTS = 20_000
-_DRAWS = 20_000
 _GRID = 300
 
 
@@ -91,6 +85,7 @@ class FitDisplay:
         view: str | None = None,
         level: float = 0.95,
         density: bool = True,
+        by_component: bool = False,
         frame: str | Frame | None = None,
         marks: Mapping[str, Any] | None = None,
         land: bool | None = None,
@@ -108,7 +103,9 @@ class FitDisplay:
         level
             Confidence level of the regions round mean directions.
         density
-            Whether to draw contours that hold 50 and 90 % of the first fit's mass.
+            Whether to draw contours that hold 50 and 90 % of the first fit's mass, without the background of a mixture.
+        by_component
+            Whether the colours of rows say to which component of the first fit they are most likely to belong.
         frame
             What directions on S² stand for: "earth", "icrs" or "galactic" (the sky, seen from inside), or "plain"; by
             default the frame of the rows.
@@ -129,29 +126,33 @@ class FitDisplay:
         meaning = shown_in(found[0], frame).frame
         others = checked_marks(marks, region.manifold)
         X = found[0].kept.sample().X
-        rings = {label: rings_of(one, level) for label, one in zip(self.fits, found, strict=True)}
-        centres = [centre for one in found if (centre := one.centre_point) is not None]
+        drawn = {label: drawn_centres(one, level) for label, one in zip(self.fits, found, strict=True)}
+        centres = [one.point for some in drawn.values() for one in some]
         centres += [mark.X[0] for mark in others if mark.is_single]
-        curves = [ring for some in rings.values() for ring in some]
+        curves = [ring for some in drawn.values() for one in some for ring in one.rings]
         if density and region.manifold.is_closed and not region.manifold.has_longitudes:
-            levels = mass_levels(found[0].model, found[0].params, found[0].theta)
-            curves += [] if levels is None else [levels[1]]  # contours end nowhere on a closed surface
+            levels = mass_levels(found[0])
+            curves += [] if levels is None else [levels.dense]  # contours end nowhere on a closed surface
         self.view_ = view_of(view, region, X, centres, curves, meaning)
         self.ax_ = axes_for(self.view_.shape) if ax is None else ax
         self.figure_ = self.ax_.figure
         self.view_.prepare(self.ax_)
         if meaning.has_land if land is None else land:
             draw_land(self.ax_, self.view_, always=land is True)
-        self._draw_points(X)
+        if not by_component or not self._draw_members(found[0]):
+            self._draw_points(X)
         if region.has_border:
             draw_border(self.ax_, self.view_, region)
         if density and found[0].undetermined is None:
-            self._draw_density(found[0].model, found[0].params, found[0].theta)
-        for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
-            name = f"{label}, {100 * level:g} % region" if rings[label] else label
+            self._draw_density(found[0])
+        k = 0
+        for label, one in zip(self.fits, found, strict=True):
             if one.undetermined is not None:
                 self.ax_.plot([], [], ls="none", label=f"{label}: no centre in reach")
-            self._draw_centre(name, one.centre_point, rings[label], k)
+            for centre in drawn[label]:
+                self._draw_centre(f"{label}{centre.words(level)}", centre, k)
+                k += 1
+            k += not drawn[label]
         self._draw_marks(others)
         self.legend_ = None
         if legend:
@@ -167,28 +168,47 @@ class FitDisplay:
         style = {"color": POINTS, "alpha": 0.45, "linewidths": 0, "rasterized": True, "zorder": 1}
         self.view_.scatter(self.ax_, shown, s=size, label=f"rows ({note})", **style)
 
-    def _draw_density(self, model: Model, params: Parameters, theta: FloatArray) -> None:
-        found = mass_levels(model, params, theta)
+    def _draw_members(self, fit: Fit) -> bool:
+        """The rows in the colours of their likeliest components; whether there are components."""
+        X = fit.kept.sample().X
+        shown = X[:: -(-len(X) // _MAX_POINTS)]
+        posterior = fit.model.posterior_at(shown, fit.theta)
+        if posterior is None:
+            return False
+        best, count = posterior.argmax(axis=1), len(centres_of(fit))
+        size = 14.0 if len(shown) < 1000 else 5.0 if len(shown) < 10_000 else 1.5
+        style = {"alpha": 0.5, "linewidths": 0, "rasterized": True, "zorder": 1, "s": size}
+        for k in range(posterior.shape[1]):
+            own = shown[best == k]
+            if len(own):
+                colour, name = (COLOURS[k % len(COLOURS)], f"component {k + 1}") if k < count else (LAND, "background")
+                self.view_.scatter(self.ax_, own, color=colour, label=f"rows, {name} ({len(own):,})", **style)
+        return True
+
+    def _draw_density(self, fit: Fit) -> None:
+        found = mass_levels(fit)
         if found is None:
             return
-        x, y, values = _on_grid(self.view_, lambda X: model.log_kernel(X, theta))
-        for level, width, line in zip(found[0], (0.9, 1.5), ("--", "-"), strict=True):
+        x, y, values = _on_grid(self.view_, found.density.log_kernel)
+        for level, width, line in zip(found.levels, (0.9, 1.5), ("--", "-"), strict=True):
             _draw_contour(self.ax_, x, y, values, level, colors=COLOURS[4], linewidths=width, linestyles=line, zorder=2)
-        self.ax_.plot([], [], color=COLOURS[4], lw=1.2, label="50, 90 % of the fitted mass")
+        self.ax_.plot([], [], color=COLOURS[4], lw=1.2, label=f"50, 90 % of the {found.words}")
 
-    def _draw_centre(self, label: str, centre: FloatArray | None, rings: list[FloatArray], k: int) -> None:
-        """The k-th fit; those before it lie on top."""
-        if centre is None:
-            return
+    def _draw_centre(self, label: str, centre: DrawnCentre, k: int) -> None:
+        """The k-th centre; those before it lie on top."""
         colour, marker, order = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)], 5.0 - 0.01 * k
-        for ring in rings:
+        for ring in centre.rings:
             self.view_.line(self.ax_, ring, closed=True, color=colour, lw=1.6, zorder=4)
-        flat = self.view_.forward(centre[None, :])
-        if np.isfinite(flat).all():
-            style = {"ms": 9, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": order}
-            self.ax_.plot(*flat.T, marker=marker, label=label, **style)
-        else:
+        flat = self.view_.forward(centre.point[None, :])
+        if not np.isfinite(flat).all():
             self.ax_.plot([], [], marker=marker, color=colour, ls="none", label=f"{label} (on the other side)")
+            return
+        style = {"ms": 9, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": order}
+        if centre.number is not None:  # several of one fit, which their numbers tell apart
+            style["ms"], marker = 13, "o"
+            text = {"ha": "center", "va": "center_baseline", "color": "white", "fontsize": 8, "fontweight": "bold"}
+            self.ax_.annotate(str(centre.number), flat[0], zorder=order + 0.005, **text)
+        self.ax_.plot(*flat.T, marker=marker, label=label, **style)
 
     def _draw_marks(self, marks: Sequence[Mark]) -> None:
         singles = [mark for mark in marks if mark.is_single]
@@ -268,48 +288,7 @@ def _draw_contour(ax: Any, x: FloatArray, y: FloatArray, values: FloatArray, lev
     return inside
 
 
-def mass_levels(model: Model, params: Parameters, theta: FloatArray) -> tuple[list[float], FloatArray] | None:
-    """Levels of the log density that hold the shares of its mass, ascending, and the draws above the first.
-
-    None where the density cannot be drawn from.
-    """
-    try:
-        draws = model.draw(_DRAWS, np.random.default_rng(0), **params)
-    except (EstimationError, InvalidInputError):
-        return None
-    values = model.log_kernel(draws, theta)
-    levels = np.quantile(values, [1.0 - share for share in SHARES])
-    return None if np.ptp(levels) == 0.0 else (levels.tolist(), draws[values >= levels[0]])
-
-
 def region_of(fits: Sequence[Fit]) -> Region:
     """The region of fits of the same rows; the naive likelihood knows of none."""
     regions = [fit.region for fit in fits]
     return next((region for region in regions if region.has_border), regions[0])
-
-
-def rings_of(fitted: Fit, level: float) -> list[FloatArray]:
-    """The border of the confidence region of a centre on S² or in the plane; empty where there is none."""
-    centre = fitted.centre_point
-    if centre is None or fitted.covariance is None or fitted.region.manifold.dim != 2:
-        return []
-    if fitted.centre is None:
-        return _ellipse_of_angles(fitted, level)
-    found = fitted.confidence_region(fitted.centre.name, level)
-    # Of an axis the end that is drawn may be the other one.
-    other = fitted.centre.is_axis and float(found.estimate @ centre) < 0.0
-    return [-ring if other else ring for ring in found.rings]
-
-
-def _ellipse_of_angles(fitted: Fit, level: float) -> list[FloatArray]:
-    """The border of the ellipse of two mean angles, by the delta method."""
-    name = next((field.name for field in fitted.model.fields if field.is_angle), None)
-    if name is None:
-        return []
-    slope = fitted.model.parameter_jacobian(fitted.theta)[name]
-    variances, axes = np.linalg.eigh(slope @ fitted.known_covariance @ slope.T)
-    root = (axes * np.sqrt(np.maximum(variances, 0.0))).T
-    turn = np.linspace(0.0, 2.0 * np.pi, 120, endpoint=False)
-    radius = np.sqrt(critical_square(2, level, fitted.error_df))
-    circle = radius * np.column_stack([np.cos(turn), np.sin(turn)])
-    return [angles_to_torus(np.remainder(fitted.params[name] + circle @ root, 2.0 * np.pi))]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tmsm.display.plots.curves import angles_to, border_of, level_curves, unit_or
-from tmsm.display.plots.fit_display import mass_levels, region_of, rings_of
+from tmsm.display.plots.estimates import DrawnCentre, Levels, drawn_centres, mass_levels
+from tmsm.display.plots.fit_display import region_of
 from tmsm.display.plots.land import FINE, FINEST, land_near
 from tmsm.display.plots.marks import MARK_COLOURS, RING_COLOURS, Mark
 from tmsm.display.plots.scene import fitting_border
@@ -128,11 +129,10 @@ def globe_data(
         raise InvalidInputError(f"A report has a globe: it is for points on S², not on {region.manifold!r}.")
     X = first.kept.sample().X
     shown = X[:: -(-len(X) // MAX_POINTS)]
-    centres = {label: centre for label, one in fits.items() if (centre := one.centre_point) is not None}
-    rings = {label: rings_of(fits[label], 0.95) for label in centres}
+    drawn = {label: drawn_centres(one, 0.95) for label, one in fits.items()}
     single = [mark.X[0] for mark in marks if mark.is_single]
-    curves = [ring for some in rings.values() for ring in some]
-    places = [*centres.values(), *single]
+    curves = [ring for some in drawn.values() for one in some for ring in one.rings]
+    places = [*(one.point for some in drawn.values() for one in some), *single]
     border = fitting_border(region, X, np.vstack([X, *(np.atleast_2d(c) for c in places), *curves]))
     window = _Window.over(X, places, [*curves, *border], frame)
     decimals = int(np.clip(np.ceil(4.0 - np.log10(np.degrees(window.radius))), 3, 9))
@@ -145,18 +145,17 @@ def globe_data(
         border = border or border_of(region, X)
         seen = any((angles_to(window.middle, curve) < 2.0 * window.radius).any() for curve in border)
         traces.append(pen.lines(border, "border" if seen else "border (zoom out to see it)", BORDER, 1.4))
-    density = _density_lines(first) if first.undetermined is None else []
-    if density:
-        traces.append(pen.lines(density, "50 and 90 % of the fitted mass", COLOURS[4], 1.5, closed=False))
+    levels = mass_levels(first) if first.undetermined is None else None
+    if levels is not None:
+        lines = _density_lines(first, levels)
+        traces.append(pen.lines(lines, f"50 and 90 % of the {levels.words}", COLOURS[4], 1.5, closed=False))
     traces += [_star(pen, mark, k) for k, mark in enumerate(mark for mark in marks if mark.is_single)]
-    for k, label in enumerate(fits):
-        if label in centres:
-            colour = COLOURS[k % len(COLOURS)]
-            if rings[label]:
-                traces.append(pen.lines(rings[label], f"{label}: 95 % region", colour, 2.0))
-            edge = {"line": {"color": "white", "width": 1.5}, "symbol": _SYMBOLS[k % len(_SYMBOLS)]}
-            centre = np.atleast_2d(centres[label])
-            traces.append(pen.markers(centre, f"{label}: centre", color=colour, size=12, opacity=1.0, **edge))
+    k = 0
+    for label, some in drawn.items():
+        for centre in some:
+            traces += _centre(pen, label, centre, k)
+            k += 1
+        k += not some
     page: dict[str, Any] = {"frame": frame.name, "across": _ROOM * window.across, "up": _ROOM * window.up}
     page |= {"closest": _CLOSEST, "finest": FINEST}
     return traces, _layout(pen, window), page, len(shown)
@@ -216,12 +215,24 @@ def _star(pen: _Pen, mark: Mark, k: int) -> dict[str, Any]:
     return pen.markers(mark.X, mark.label, color=colour, size=16, opacity=1.0, symbol="star", line=edge)
 
 
-def _density_lines(one: Fit) -> list[FloatArray]:
-    found = mass_levels(one.model, one.params, one.theta)
-    if found is None:
-        return []
-    levels, dense = found
+def _centre(pen: _Pen, label: str, centre: DrawnCentre, k: int) -> list[dict[str, Any]]:
+    """The k-th of all centres, and the border of its confidence region."""
+    colour, name = COLOURS[k % len(COLOURS)], label
+    if centre.number is not None:
+        name = f"{label}, component {centre.number}"
+    traces = [pen.lines(centre.rings, f"{name}: 95 % region", colour, 2.0)] if centre.rings else []
+    edge = {"line": {"color": "white", "width": 1.5}, "symbol": _SYMBOLS[k % len(_SYMBOLS)]}
+    size = 12 if centre.number is None else 17
+    if centre.number is not None:
+        edge["symbol"] = "circle"
+    trace = pen.markers(centre.point[None, :], f"{name}: centre", color=colour, size=size, opacity=1.0, **edge)
+    if centre.number is not None:
+        trace |= {"mode": "markers+text", "text": [str(centre.number)], "textfont": {"color": "white", "size": 11}}
+    return [*traces, trace]
+
+
+def _density_lines(one: Fit, found: Levels) -> list[FloatArray]:
     given = one.centre_point
-    centre = unit_or(dense.mean(axis=0), dense[0]) if given is None else given
-    reach = min(1.2 * angles_to(centre, dense).max(), np.pi)
-    return level_curves(lambda X: one.model.log_kernel(X, one.theta), centre, levels, reach)
+    centre = unit_or(found.dense.mean(axis=0), found.dense[0]) if given is None else given
+    reach = min(1.2 * angles_to(centre, found.dense).max(), np.pi)
+    return level_curves(found.density.log_kernel, centre, found.levels, reach)

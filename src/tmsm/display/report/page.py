@@ -16,11 +16,13 @@ from tmsm.display.frames import shown_in
 from tmsm.display.plots.diagnostics import histograms
 from tmsm.display.plots.marks import checked_marks
 from tmsm.display.plots.style import COLOURS, POINTS
+from tmsm.display.record import components_of
 from tmsm.display.report.globe import globe_data
 from tmsm.display.report.words import described, findings
 from tmsm.display.summary import estimate_rows, facts_of
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, MissingDependencyError
+from tmsm.foundation.text import readable_share
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.manifolds.frames import Frame
 
@@ -108,6 +110,8 @@ def html_report(
 
 def _headline(fit: Fit) -> str:
     params, centre = fit.params, fit.centre
+    if components := [one for one in components_of(fit) if "centre" in one]:
+        return _components_headline(fit, components)
     if centre is None or centre.is_axis:
         return escape(fit.title)
     if fit.undetermined is not None:
@@ -129,6 +133,18 @@ def _headline(fit: Fit) -> str:
     return text + "."
 
 
+def _components_headline(fit: Fit, components: Sequence[Mapping[str, Any]]) -> str:
+    """Where the centres of a mixture lie, with their shares."""
+    places = []
+    for one in components:
+        error = one["centre_std_error"]
+        place = escape(fit.frame.place(np.array(one["centre"]), error))
+        away = "" if error is None else f", give or take {fit.frame.length(error, digits=2)}"
+        places.append(f"<strong>{place}</strong> ({readable_share(one['share'])} of the whole{away})")
+    listed = places[0] if len(places) == 1 else f"{', '.join(places[:-1])} and {places[-1]}"
+    return f"{'The centre lies' if len(places) == 1 else 'The centres lie'} at {listed}."
+
+
 def _section(k: int, section: Section) -> str:
     return (
         f'<h2>{escape(section.title)}</h2><p>{escape(section.text)}</p><div class="panel chart" id="section{k}"></div>'
@@ -148,8 +164,16 @@ def _estimates(label: str, fit: Fit) -> str:
 def _table(rows: Sequence[Sequence[str]], *, heading: bool = True, css: str = "") -> str:
     head = "<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in rows[0]) + "</tr>" if heading else ""
     kind = "" if css else ' class="number"'
-    body = "".join("<tr>" + "".join(f"<td{kind}>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows[1:])
+    body = "".join(_row(row, kind) for row in rows[1:])
     return f'<div class="scroll"><table class="{css}">{head}{body}</table></div>'
+
+
+def _row(row: Sequence[str], kind: str) -> str:
+    """A row of a table; what is set in stays so, and a name alone stands above what follows."""
+    if not any(row[1:]):
+        return f'<tr><th class="group" colspan="{len(row)}">{escape(row[0])}</th></tr>'
+    cells = "".join(f"<td{kind}>{'&nbsp;' * (len(c) - len(c.lstrip()))}{escape(c.lstrip())}</td>" for c in row)
+    return f"<tr>{cells}</tr>"
 
 
 def _panels(fit: Fit) -> list[dict[str, Any]]:

@@ -11,10 +11,12 @@ import numpy as np
 from tmsm.display.plots.fit_display import region_of
 from tmsm.display.plots.marks import Mark
 from tmsm.foundation.text import readable_p, readable_share
+from tmsm.inference.centres import centres_of, ellipse_of, row_shares
 from tmsm.inference.diagnostics import mass_outside
 from tmsm.inference.fit import Fit
 from tmsm.manifolds import Sphere
 from tmsm.manifolds.frames import Frame
+from tmsm.models import Mixture
 
 __all__ = ["Finding", "described", "distance_between", "findings"]
 
@@ -24,6 +26,8 @@ _MODELS = {
     "FisherBingham": "Fisher–Bingham",
     "Bingham": "Bingham (axes)",
     "Watson": "Watson (axes round one axis)",
+    "HeavyTailed": "heavy-tailed (a round cluster with far outliers)",
+    "MultivariateNormal": "normal",
 }
 _METHODS = {
     "ScoreMatching": "score matching",
@@ -47,8 +51,21 @@ def described(fit: Fit) -> str:
     """A fit's method and model in words."""
     model = fit.configuration["model"]
     known = [f"{name} {value:g} known" for name in ("concentration", "ovalness") if (value := _known(model, name))]
-    name = _MODELS.get(type(model).__name__, type(model).__name__)
-    return ", ".join([_METHODS.get(fit.estimator, fit.estimator), name, *known])
+    return ", ".join([_METHODS.get(fit.estimator, fit.estimator), _model_words(fit), *known])
+
+
+def _model_words(fit: Fit) -> str:
+    """The family in words."""
+    model = fit.model
+    if not isinstance(model, Mixture):
+        given = type(fit.configuration["model"]).__name__
+        return _MODELS.get(given, given)
+    component = type(model.component).__name__
+    name = _MODELS.get(component, component).split(" (")[0]
+    count = f"a mixture of {model.count} {name} components" if model.count > 1 else f"one {name} component"
+    if not model.has_background:
+        return count
+    return f"{count} on a {'uniform' if model.background is True else 'given'} background"
 
 
 def _known(model: Any, name: str) -> float | None:
@@ -59,7 +76,8 @@ def _known(model: Any, name: str) -> float | None:
 def findings(fits: Mapping[str, Fit], marks: Sequence[Mark] = ()) -> list[Finding]:
     """About the first fit, with the others, and with known places, to compare."""
     fit = next(iter(fits.values()))
-    return [*_centre(fits), *_marked(fit, marks), *_goodness(fit), *_mass(fit), *_rows(fit)]
+    centres = _component_centres(fits) if row_shares(fit) is not None else _centre(fits)
+    return [*centres, *_marked(fit, marks), *_goodness(fit), *_mass(fit), *_rows(fit)]
 
 
 def distance_between(a: Any, b: Any, frame: Frame) -> str:
@@ -99,8 +117,33 @@ def _centre(fits: Mapping[str, Fit]) -> list[Finding]:
     return found
 
 
+def _component_centres(fits: Mapping[str, Fit]) -> list[Finding]:
+    """Where the centres of the components of a mixture lie, and whether that was seen."""
+    fit, region = next(iter(fits.values())), region_of(list(fits.values()))
+    if not region.has_border:
+        return []
+    found = []
+    for centre in centres_of(fit):
+        if centre.is_axis:
+            continue
+        depth = float(region.clearance(centre.point[None, :])[0][0])
+        if depth < 0.0:
+            text = (
+                f"The {centre.title} lies {fit.frame.length(-depth)} outside the region that was observed: it is "
+                "extrapolated, and rests on the shape of the components."
+            )
+            found.append(Finding("warning", text))
+        else:
+            away = fit.frame.length(depth)
+            text = f"The {centre.title} lies inside the region that was observed, {away} from its border."
+            found.append(Finding("good", text))
+    return found
+
+
 def _marked(fit: Fit, marks: Sequence[Mark]) -> list[Finding]:
     """How far the centre is from known places, and whether its confidence region holds them."""
+    if row_shares(fit) is not None:
+        return [_marked_component(fit, mark) for mark in marks if mark.is_single]
     centre = fit.centre
     if centre is None or centre.is_axis or fit.undetermined is not None:
         return []
@@ -115,10 +158,21 @@ def _marked(fit: Fit, marks: Sequence[Mark]) -> list[Finding]:
     return found
 
 
+def _marked_component(fit: Fit, mark: Mark) -> Finding:
+    """How far the nearest centre of a mixture is from a known place."""
+    centres = centres_of(fit)
+    away = [float(Sphere(2).geodesic_distance(centre.point, mark.X[0])[0]) for centre in centres]
+    nearest = centres[int(np.argmin(away))]
+    text = f"{mark.label}: {fit.frame.length(min(away))} from the {nearest.title}, the nearest"
+    ellipse = ellipse_of(fit, nearest, 0.95)
+    if ellipse is not None:
+        text += f", {'inside' if ellipse.contains(mark.X)[0] else 'outside'} its 95 % confidence region"
+    return Finding("note", f"{text}.")
+
+
 def _goodness(fit: Fit) -> list[Finding]:
     goodness = fit.goodness_of_fit
-    model = type(fit.configuration["model"]).__name__
-    name = _MODELS.get(model, model).split(" (")[0]
+    name = _model_words(fit).split(" (")[0]
     if goodness is None:
         return [
             Finding(
