@@ -43,14 +43,14 @@ def status_of(fit: Fit) -> str:
         if skewed is not None and not any("hardly determine the" in sentence for sentence in sentences):
             sentences.append(skewed)
     if fit.n_groups is not None and fit.error_df is not None:
-        sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, fit.model.constraint.n_free)
+        sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, fit.n_free)
     sentences += _few_rows(fit)
     if fit.undetermined is None:
         sentences += extrapolation(centres_of(fit), fit.region, fit.frame)
     sentences += unequal_columns(fit.kept)
     sentences += few_carriers(fit.influence, fit.kept)
-    sentences += misplaced_border(fit.influence, fit.covariance, fit.kept, fit.n_samples)
-    sentences += exposure_cautions(fit.influence, fit.covariance, fit.kept)
+    sentences += misplaced_border(fit.influence, fit.whole_covariance, fit.kept, fit.n_samples)
+    sentences += exposure_cautions(fit.influence, fit.whole_covariance, fit.kept)
     goodness = fit.goodness_of_fit
     if goodness is not None and goodness.p_value < _DOUBTFUL:
         sentences += thin_region(fit.kept)
@@ -86,7 +86,7 @@ def diagnostics_of(fit: Fit) -> list[tuple[str, str]]:
 
 def _few_rows(fit: Fit) -> list[str]:
     """A sentence if there are few rows, or few that count."""
-    k, n = fit.model.constraint.n_free, fit.n_samples
+    k, n = fit.n_free, fit.n_samples
     if n < _FEW_ROWS * k:
         rows = "1 row is" if n == 1 else f"{n:,} rows are"
         return [f"{rows} few for {k} parameters: take the errors for a rough guide."]
