@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.text import plain_table, readable_p
+from tmsm.inference.extrapolation import Extrapolation
+from tmsm.inference.extrapolation import extrapolate as _extrapolated
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.regions import Region
 
 __all__ = ["ComparedFit", "Comparison", "compare"]
 
@@ -39,6 +42,10 @@ class ComparedFit:
         Of the goodness of fit, None where there is no test.
     index
         Its place among the fits that were given.
+    log_likelihood
+        Mean log density of the rows inside the region; None where a fit of the table is none of the likelihood.
+    extrapolations
+        By the names that were given: the number of rows expected in each region for each row seen.
     """
 
     name: str
@@ -49,6 +56,8 @@ class ComparedFit:
     std_error: float
     p_value: float | None
     index: int
+    log_likelihood: float | None = None
+    extrapolations: Mapping[str, Extrapolation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,17 +76,35 @@ class Comparison(Sequence[ComparedFit]):
         return iter(self.fits)
 
     def __str__(self) -> str:
-        rows = [("", "weight", "parameters", "criterion", "above the best", "goodness of fit")]
+        first = self.fits[0]
+        likely = first.log_likelihood is not None
+        heading = ["", "weight", "parameters", "criterion", "above the best", "goodness of fit"]
+        rows = [[*heading, *["log-likelihood"] * likely, *first.extrapolations]]
         for fit in self.fits:
-            above = "" if fit is self.fits[0] else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
+            above = "" if fit is first else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
             goodness = "" if fit.p_value is None else readable_p(fit.p_value)
-            rows.append((fit.name, fit.method, str(fit.n_parameters), f"{fit.criterion:.6g}", above, goodness))
-        return plain_table(rows)
+            row = [fit.name, fit.method, str(fit.n_parameters), f"{fit.criterion:.6g}", above, goodness]
+            row += [] if fit.log_likelihood is None else [f"{fit.log_likelihood:.6g}"]
+            rows.append([*row, *(one.in_words for one in fit.extrapolations.values())])
+        table = plain_table(rows)
+        return f"{table}\n{self._spread}" if first.extrapolations else table
 
     __repr__ = __str__
 
+    @property
+    def _spread(self) -> str:
+        """How far the families differ outside, in a sentence."""
+        parts = []
+        for name in self.fits[0].extrapolations:
+            values = [fit.extrapolations[name].value for fit in self.fits]
+            parts.append(f"{min(values):.3g} to {max(values):.3g} ({name})")
+        return (
+            f"Rows expected outside for each row seen inside: {', '.join(parts)}. Each ± holds if its family is true; "
+            "how far families that fit equally well differ is the larger doubt."
+        )
 
-def compare(fits: Sequence[Fitted]) -> Comparison:
+
+def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None = None) -> Comparison:
     """Order fits of the same rows by the score-matching information criterion.
 
     The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction for having
@@ -89,6 +116,10 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
     fits
         Fitted estimators, all of the same rows and region.  `NaiveMLE`, which knows of no region, is judged by how its
         density describes the rows inside the region of the others.
+    extrapolate
+        Regions by name, such as ``{"0–250 km": border.surroundings(0, 250 / 6371)}``: for each fit the table shows how
+        many rows it expects there for each row seen, with the standard error.  Families that fit equally well may
+        differ by much more than these errors.
 
     Returns
     -------
@@ -135,6 +166,9 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
                 "The fits know of different groups of rows, and the error of a difference depends on them: "
                 "give all of them the same groups."
             )
+    rings = _check_regions(extrapolate)
+    likelihoods = [one.log_likelihood for one in found]
+    likely = all(np.isfinite(value) for value in likelihoods)
     criteria = [one.criterion for one in found]
     order = np.argsort([criterion.value for criterion in criteria], kind="stable")
     best = criteria[order[0]]
@@ -148,15 +182,25 @@ def compare(fits: Sequence[Fitted]) -> Comparison:
             ComparedFit(
                 one.title,
                 one.method,
-                one.model.constraint.n_free,
+                one.n_free,
                 criterion.value,
                 criterion.value - best.value,
                 float(np.sqrt(np.sum(apart**2))),
                 None if goodness is None else goodness.p_value,
                 int(k),
+                likelihoods[k] if likely else None,
+                {name: _extrapolated(one, ring) for name, ring in rings.items()},
             )
         )
     return Comparison(tuple(table))
+
+
+def _check_regions(regions: Any) -> dict[str, Region]:
+    if regions is None:
+        return {}
+    if not isinstance(regions, Mapping) or not all(isinstance(name, str) for name in regions):
+        raise InvalidTypeError('extrapolate must map names to regions: {"outside": ~region}.')
+    return dict(regions)
 
 
 def _inside(one: Fit, home: Fit) -> Fit:

@@ -206,6 +206,14 @@ class Model(ValueObject, ABC):
         """The matrix that turns θ of a `centred` form into θ of the family as it was written, (p, p)."""
         return np.eye(self.size)
 
+    def beyond(self) -> Model:
+        """The family as it goes on outside the region that it was seen in: without what ends at the border."""
+        return self
+
+    def beyond_theta(self, theta: FloatArray) -> FloatArray:
+        """The θ of `beyond` with the same log_kernel but for what ends at the border; linear in θ."""
+        return theta
+
     def natural_parameters(self, **params: Any) -> FloatArray:
         """θ, shape (p,), from named parameters; the inverse of `parameters`."""
         raise self._missing("way from named parameters to θ, so it cannot be sampled")

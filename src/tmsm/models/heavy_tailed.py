@@ -40,8 +40,8 @@ _LEFT_OUT = 40.0
 class HeavyTailed(NonlinearModel):
     """A cluster with heavy tails on the sphere, any dimension: Student's t where von Mises–Fisher is the normal.
 
-    p(x) ∝ (1 + 2κ(1 − μ·x)/ν)^−(ν/2 + 1).  Near its centre it is like a von Mises–Fisher density, far from it the density
-    falls like a power of the distance.  For ν → ∞ it is von Mises–Fisher.
+    p(x) ∝ (1 + 2κ(1 − μ·x)/ν)^−(ν/2 + 1).  Near its centre it is like a von Mises–Fisher density, far from it the
+    density falls like a power of the distance.  For ν → ∞ it is von Mises–Fisher.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class HeavyTailed(NonlinearModel):
 
     Notes
     -----
-    θ = (κμ, 1/ν).  In 1/ν the family goes on smoothly to von Mises–Fisher at 1/ν = 0, which is the estimate where the rows
-    have no heavier tail.  The log density is not linear in θ, and the estimate is searched for.
+    θ = (κμ, 1/ν).  In 1/ν the family goes on smoothly to von Mises–Fisher at 1/ν = 0, which is the estimate where the
+    rows have no heavier tail.  The log density is not linear in θ, and the estimate is searched for.
 
     Examples
     --------
@@ -218,8 +218,8 @@ class HeavyTailed(NonlinearModel):
         tail, error = float(theta[-1]), math.sqrt(max(float(covariance[-1, -1]), 0.0))
         if tail < _NO_TAIL:
             return [
-                "The rows show no heavier tail than a von Mises–Fisher density has: the degrees of freedom are infinite, "
-                "and the other estimates are those of VonMisesFisher."
+                "The rows show no heavier tail than a von Mises–Fisher density has: the degrees of freedom are "
+                "infinite, and the other estimates are those of VonMisesFisher."
             ]
         if tail <= 1.96 * error:
             return [
@@ -298,8 +298,8 @@ def _of_tail(tail: float, D: int) -> Constraint:
 class _Radial:
     """The log density as a function of δ = κ(1 − μ·x) and η = 1/ν, with its derivatives, all of shape (n,).
 
-    u = −(1/2η + 1) log(1 + 2ηδ).  Where a search looks beyond η = 0 it goes on as the parabola in η that has the same value
-    and derivatives there, −δ + η(δ² − 2δ) + η²(2δ² − 4δ³/3).
+    u = −(1/2η + 1) log(1 + 2ηδ).  Where a search looks beyond η = 0 it goes on as the parabola in η that has the same
+    value and derivatives there, −δ + η(δ² − 2δ) + η²(2δ² − 4δ³/3).
 
     Attributes
     ----------
@@ -465,8 +465,8 @@ def _half_log(delta: float, tail: float) -> float:
 def _along_radius(kappa: float, tail: float, D: int) -> tuple[FloatArray, FloatArray]:
     """Places s along the radius, evenly spaced, and the logarithm of the density of s there but for a constant.
 
-    s = log tan(angle/2), so that w = 1 − μ·x = 1 + tanh s and the area of a ring is sech(s)^(D−1) ds: the trapezoid rule
-    is exact to rounding, however sharp the density is.
+    s = log tan(angle/2), so that w = 1 − μ·x = 1 + tanh s and the area of a ring is sech(s)^(D−1) ds: the trapezoid
+    rule is exact to rounding, however sharp the density is.
     """
     # sech(s)^(D−1) is e^−40 at the reach, and the density of s is largest where κw is (D − 1)/2 or farther out.
     reach = math.acosh(math.exp(_LEFT_OUT / (D - 1.0)))

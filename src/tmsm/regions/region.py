@@ -252,7 +252,7 @@ class Region(ValueObject, ABC):
         return self.signed_distance(self.manifold.check_points(X))[0] > 0.0
 
     def surroundings(self, inner: float, outer: float) -> Region:
-        """The points outside at a distance between two numbers, in the manifold's unit: 250 km on Earth are 250/6371."""
+        """The points outside at a distance between two numbers, in the manifold's unit: radians on a sphere."""
         return around(self, inner, outer)
 
     def __bool__(self) -> bool:

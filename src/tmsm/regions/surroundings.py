@@ -22,7 +22,7 @@ __all__ = ["Surroundings"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Surroundings(Region):
-    """The points outside a region at a distance between ``inner`` and ``outer`` from it; `Region.surroundings` makes it.
+    """The points outside a region whose distance to it is between two numbers; `Region.surroundings` makes it.
 
     Parameters
     ----------
