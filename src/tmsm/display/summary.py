@@ -8,13 +8,18 @@ import numpy as np
 
 from tmsm.foundation.text import facts_text, plain_table, shortened
 from tmsm.inference.centres import row_shares
+from tmsm.inference.delta import critical_square
 from tmsm.inference.fit import Fit
+from tmsm.inference.regression import Regression
 from tmsm.inference.status import diagnostics_of, status_of
 from tmsm.manifolds.frames import Frame
 from tmsm.models.parameters import Field
 from tmsm.models.readings import Reading
 
-__all__ = ["TableRow", "estimate_rows", "facts_of", "summary_of"]
+__all__ = ["TableRow", "coefficient_rows", "estimate_rows", "facts_of", "summary_of"]
+
+# A summary shows no more of them.
+_MOST_COEFFICIENTS = 30
 
 # Name, estimate, standard error and interval, as text.
 TableRow = tuple[str, str, str, str]
@@ -24,12 +29,41 @@ def summary_of(fit: Fit) -> str:
     """Estimates with their errors, then the facts of the fit."""
     table = plain_table(estimate_rows(fit))
     rule = "─" * max(len(line) for line in table.splitlines())
-    return "\n".join([fit.heading, rule, table, rule, facts_text(facts_of(fit))])
+    parts = [fit.heading, rule, table, rule]
+    if fit.regression is not None:
+        table = plain_table(coefficient_rows(fit.regression, fit.error_df))
+        parts += [
+            "These are the parameters at the mean of the covariates. Coefficients of θ(z) = B (1, z):",
+            table,
+            rule,
+        ]
+    return "\n".join([*parts, facts_text(facts_of(fit))])
+
+
+def coefficient_rows(regression: Regression, error_df: float | None) -> list[TableRow]:
+    """A heading, then every coefficient with its standard error and interval."""
+    B, known = regression.coefficients, regression.covariance is not None
+    errors = regression.coefficient_errors if known else np.zeros_like(B)
+    margin = errors * np.sqrt(critical_square(1, 0.95, error_df))
+    rows = [("", "estimate", "std. error", "95 % interval")]
+    for k, a in np.ndindex(B.shape):
+        name = f"θ{k + 1}: {('constant', *regression.names)[a]}"
+        spread, bounds = "known" if known else "", ""
+        if errors[k, a] > 0.0:
+            spread = _number(errors[k, a])
+            bounds = f"{_number(B[k, a] - margin[k, a])} to {_number(B[k, a] + margin[k, a])}"
+        rows.append((name, _number(B[k, a]), spread, bounds))
+        if len(rows) > _MOST_COEFFICIENTS:
+            rows.append(("…", f"{B.size - len(rows) + 1} more", "", ""))
+            break
+    return rows
 
 
 def facts_of(fit: Fit) -> list[tuple[str, str]]:
     """How an estimate came about and what to judge it by: pairs of a name and words."""
     facts = [("rows", f"{fit.n_samples:,}"), *fit.facts, *diagnostics_of(fit), ("status", status_of(fit))]
+    if fit.regression is not None and fit.covariance is not None:
+        facts[-1:-1] = [("effect", test.sentence) for test in fit.covariate_tests]
     if fit.covariance is None:
         facts.append(("std. errors", "not computed"))
     return [(name, shortened(text)) for name, text in facts]
@@ -144,4 +178,4 @@ def _array_rows(field: Field, value: Any, error: Any, interval: Any) -> list[Tab
 
 
 def _number(value: Any) -> str:
-    return f"{float(value):.4g}"
+    return "" if np.isnan(value) else f"{float(value):.4g}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from tmsm.data.covariates import Covariates, read_columns
 from tmsm.data.groups import Groups
-from tmsm.data.rows import Rows
+from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError, NotFittedError
 from tmsm.foundation.shared import Shelf
@@ -133,7 +133,8 @@ class Fit:
     @property
     def title(self) -> str:
         """Who fitted what."""
-        return f"{self.estimator}: {self.configuration['model']!r}"
+        with_what = "" if self.regression is None else f" with {', '.join(self.regression.names)}"
+        return f"{self.estimator}: {self.configuration['model']!r}{with_what}"
 
     @property
     def frame(self) -> Frame:
@@ -277,6 +278,16 @@ class Fit:
                 inverse = -tangent.T @ self.influence.matrix @ tangent
             projection = tangent_projection(self.slope, tangent, inverse)
         return QuadraticDiscrepancy.of(self.theta, covariance, tangent, projection)
+
+    def log_gradient(self, block: Block) -> tuple[FloatArray, FloatArray]:
+        """∇ log p of rows at the estimate, (n, D), and what multiplies θ at each: 1, or (1, z) of covariates."""
+        X = np.ascontiguousarray(block.X)
+        if self.regression is None or block.covariates is None:
+            return self.model.log_gradient(X, self.theta), np.ones((len(X), 1))
+        design = self.regression.standard.design(block.covariates)
+        columns = zip(design.T, self.regression.B.T, strict=True)
+        psi = sum(z[:, None] * self.model.log_gradient(X, np.ascontiguousarray(beta)) for z, beta in columns)
+        return np.asarray(psi), design
 
     def confidence_region(self, name: str, level: float) -> ConfidenceRegion:
         """The confidence region of a centre; kept for the next time."""

@@ -100,7 +100,7 @@ def stein_test(
     rng = check_random_state(random_state)
     rows = Rows.of(X, found.region, outside="drop")
     found.check_rows(rows)
-    rows = found.with_groups(rows, groups)
+    rows = found.with_groups(found.with_covariates(rows), groups)
     features = _features(found, rows)
     n = len(features.X)
     if bandwidth is None:
@@ -129,7 +129,7 @@ class _Features:
 
 
 def _features(found: Fit, rows: Rows) -> _Features:
-    region, model, theta = rows.region, found.model, found.theta
+    region = rows.region
     manifold, E, tangent = region.manifold, region.manifold.n_functions, found.model.tangent(found.theta)
     weight = saturating_at(rows.sample().view, 1.0)
 
@@ -137,7 +137,7 @@ def _features(found: Fit, rows: Rows) -> _Features:
         Y = np.ascontiguousarray(block.X)
         field = weight.field(block.view)
         g = np.broadcast_to(np.asarray(field.isotropic), len(Y)).astype(np.float64)
-        psi = model.log_gradient(Y, theta)
+        psi, design = found.log_gradient(block)
         if found.exposure is not None:
             psi = psi + found.exposure.gradient(Y)
         u = g[:, None] * manifold.function_laplacians(Y)
@@ -146,6 +146,7 @@ def _features(found: Fit, rows: Rows) -> _Features:
         P = np.stack([manifold.function_velocity(Y, axis) for axis in axes], axis=2)
         # ∂ψ/∂θ, column by column of the embedding space.
         slope = np.stack([tangent.gradient_dot(Y, axis) for axis in axes], axis=1) * g[:, None, None]
+        slope = (slope[:, :, :, None] * design[:, None, None, :]).reshape(len(Y), E, -1)
         return manifold.functions(Y), g, u, P, slope
 
     X, *others = (np.concatenate(parts) for parts in zip(*rows.map(block_features), strict=True))

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tmsm.data.covariates import Covariates, Standard
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
@@ -20,7 +21,9 @@ from tmsm.foundation.validation import short_repr
 from tmsm.foundation.values import ValueObject
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
+from tmsm.inference.regression import Regression
 from tmsm.manifolds.frames import FRAMES
+from tmsm.matching.covariates import WithCovariates, coefficients_of, with_covariates
 from tmsm.matching.density_likelihood import DensityEquations, DensityLikelihood, TruncatedDensity
 from tmsm.matching.equations import Equations
 from tmsm.matching.exposure import KnownExposure, LogExposure
@@ -43,6 +46,7 @@ _FUNCTION = {"function": "log_exposure"}
 _SUMS = ("n", "weight_sum", "weight_squares", "total")
 _MOMENTS = ("n", "weight_sum", "weight_squares", "A_sum", "b_sum", "farthest")
 _FEATURES = ("reference", "squares")
+_STANDARD = ("center", "scale", "low", "high")
 # Stored as they are.
 _PLAIN = (
     "estimator", "status", "method", "kept_share", "complete", "n_samples", "n_outside", "n_groups", "error_df",
@@ -66,6 +70,8 @@ def stored_fit(fit: Fit, module: str) -> dict[str, Any]:
     and a `numpy.random.Generator` becomes None.
     """
     content: dict[str, Any] = {name: encode(getattr(fit, name), name) for name in (*_PLAIN, *_ARRAYS)}
+    if fit.regression is not None:  # all coefficients, of which θ at the mean of the covariates follows
+        content |= {name: encode(getattr(fit, f"whole_{name}"), name) for name in ("theta", "covariance")}
     moments, sums, nodes = fit.moments, fit.sums, fit.nodes
     features = None if moments is None else moments.features
     return content | {
@@ -101,7 +107,14 @@ def _stored_rows(fit: Fit) -> dict[str, Any]:
         "groups": encode(None if groups is None else groups.codes, "groups"),
         "on_border": encode(fit.kept.on_border, "rows on the border"),
         "frame": fit.frame.name,
+        **({} if fit.regression is None else {"covariates": _stored_covariates(fit.kept, fit.regression)}),
     }
+
+
+def _stored_covariates(kept: Rows, regression: Regression) -> dict[str, Any]:
+    assert kept.covariates is not None, "they were fitted with"
+    numbers = {name: encode(getattr(regression.standard, name), name) for name in _STANDARD}
+    return {"values": encode(kept.covariates.values, "covariates"), "names": list(regression.names), **numbers}
 
 
 def configuration_of(content: Mapping[str, Any], log_exposure: LogExposure | None) -> dict[str, Any]:
@@ -150,9 +163,11 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     _check_plain(plain)
     kept = _restored_rows(content["rows"], region)
     exposure = KnownExposure.of(configuration.get("log_exposure"), kept)
-    p = model.size
-    theta = cast(FloatArray, _array(content["theta"], "theta", (p,)))
-    covariance = _array(content["covariance"], "covariance", (p, p), optional=True)
+    p, columns = model.size, kept.covariates
+    standard = None if columns is None else columns.standard
+    P = p if standard is None else p * (1 + len(standard))
+    theta = cast(FloatArray, _array(content["theta"], "theta", (P,)))
+    covariance = _array(content["covariance"], "covariance", (P, P), optional=True)
     if covariance is not None and not (np.diag(covariance) >= 0.0).all():
         raise InvalidInputError("covariance has negative variances.")
     slope = _array(content["slope"], "slope", (None, p), optional=True)
@@ -173,19 +188,25 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
         raise InvalidInputError("it has neither a weight nor sums of a likelihood.")
     elif choice.combined:
         polynomials = LocalPolynomials.of(region.manifold, kept.sample().X)
-        equations = Stacked(model, choice.parts, polynomials, exposure)
+        equations = with_covariates(Stacked(model, choice.parts, polynomials, exposure), standard)
     else:
-        equations = OneWeight(model, choice.parts[0].weight, exposure)
-    matrix = cast(FloatArray, _array(content["influence"], "influence", (p, equations.n_equations)))
+        equations = with_covariates(OneWeight(model, choice.parts[0].weight, exposure), standard)
+    matrix = cast(FloatArray, _array(content["influence"], "influence", (P, equations.n_equations)))
     moments = None
     if content["moments"] is not None:
         assert choice is not None and not choice.combined, "moments are those of one weight"
-        moments = _restored_moments(content["moments"], OneWeight(model, choice.parts[0].weight, exposure))
+        single = with_covariates(OneWeight(model, choice.parts[0].weight, exposure), standard)
+        assert isinstance(single, OneWeight | WithCovariates)
+        moments = _restored_moments(content["moments"], single)
     if plain["n_groups"] is not None and kept.groups is None:
         raise InvalidInputError("groups are missing.")
     if plain["n_samples"] < len(kept):
         raise InvalidInputError(f"it holds {len(kept):,} rows of {plain['n_samples']:,}.")
     facts = plain.pop("facts")
+    influence, regression = Influence(equations, theta, matrix), None
+    if columns is not None and standard is not None:
+        regression = Regression(model, columns.names, standard, coefficients_of(theta, 1 + len(standard)), covariance)
+        theta, covariance = regression.theta(regression.at_mean), regression.theta_covariance(regression.at_mean)
     return Fit(
         configuration=configuration,
         model=model,
@@ -193,8 +214,9 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
         theta=theta,
         covariance=covariance,
         params=model.parameters(theta),
-        influence=Influence(equations, theta, matrix),
+        influence=influence,
         kept=kept,
+        regression=regression,
         slope=slope,
         likelihood=likelihood,
         nodes=nodes,
@@ -260,7 +282,10 @@ def _array(
 
 def _restored_rows(value: Any, region: Region) -> Rows:
     """The kept rows, checked: on the manifold, inside the region, with weights and groups of their number."""
-    value = _members(value, ("X", "weight", "groups", "on_border", "frame"), "rows")
+    names = ["X", "weight", "groups", "on_border", "frame"]
+    if isinstance(value, dict) and "covariates" in value:
+        names.append("covariates")
+    value = _members(value, tuple(names), "rows")
     D = region.manifold.embedding_dim
     X = np.asfortranarray(cast(FloatArray, _array(value["X"], "rows", (None, D))))
     n = len(X)
@@ -289,7 +314,21 @@ def _restored_rows(value: Any, region: Region) -> Rows:
     frame = FRAMES.get(value["frame"]) if isinstance(value["frame"], str) else None
     if frame is None:
         raise InvalidInputError(f"frame is not one of {list(FRAMES)}: {short_repr(value['frame'])}.")
-    return Rows.of_kept(region, X, weight, groups, on_border, frame)
+    columns = _restored_covariates(value["covariates"], n) if "covariates" in value else None
+    return Rows.of_kept(region, X, weight, groups, on_border, frame, columns)
+
+
+def _restored_covariates(value: Any, n: int) -> Covariates:
+    value = _members(value, ("values", "names", *_STANDARD), "covariates")
+    names = value["names"]
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise InvalidInputError("covariates have no names.")
+    values = cast(FloatArray, _array(value["values"], "covariates", (n, len(names))))
+    numbers = [cast(FloatArray, _array(value[name], "covariates", (len(names),))) for name in _STANDARD]
+    standard = Standard(*numbers)
+    if not ((standard.scale > 0.0).all() and (standard.high > standard.low).all()):
+        raise InvalidInputError("covariates have no spread.")
+    return Covariates(values, tuple(names), standard)
 
 
 def _restored_choice(value: Any, region: Region) -> Choice | None:
@@ -322,9 +361,9 @@ def _totals(value: Mapping[str, Any], name: str) -> tuple[int, float, float]:
     return n, weight_sum, squares
 
 
-def _restored_moments(value: Any, equations: OneWeight) -> Moments:
+def _restored_moments(value: Any, equations: OneWeight | WithCovariates) -> Moments:
     value = _members(value, (*_MOMENTS, *_FEATURES), "moments")
-    p = equations.model.size
+    p = equations.n_parameters
     A, b = (cast(FloatArray, _array(value[name], "moments", (p,) * k)) for name, k in (("A_sum", 2), ("b_sum", 1)))
     farthest = decode(value["farthest"], "moments")
     if type(farthest) is not float or not farthest > 0.0:
