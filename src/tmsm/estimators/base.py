@@ -30,7 +30,7 @@ from tmsm.foundation.whole_files import as_path, write_text
 from tmsm.inference.bootstrap import Bootstrap, Refit, resampled
 from tmsm.inference.confidence_regions import ConfidenceRegion
 from tmsm.inference.delta import direction_ellipse
-from tmsm.inference.extrapolation import Extrapolation, extrapolate
+from tmsm.inference.extrapolation import Extrapolation, Extrapolator
 from tmsm.inference.fit import Fit, Fitted, Method
 from tmsm.inference.goodness import GoodnessOfFit
 from tmsm.inference.status import status_of
@@ -338,9 +338,9 @@ class Estimator(Coefficients):
         With a known exposure e the rows seen are those of e times the density, and the number is that of all rows in
         the region, as if each of them were detected there: e must be a probability, not only proportional to one.
         A background of a mixture ends at the border and is not counted beyond it.  `NaiveMLE` takes the whole manifold
-        for seen: the number is the probability of the region.  The error is that of the parameters.
+        for seen: the number is the probability of the region.  With covariates it is the number at their mean.
         """
-        return extrapolate(self.result_, region)
+        return Extrapolator(self.result_).rows_in(region)
 
     @property
     def determined_(self) -> bool:

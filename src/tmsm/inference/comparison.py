@@ -10,8 +10,7 @@ import numpy as np
 
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.text import plain_table, readable_p
-from tmsm.inference.extrapolation import Extrapolation
-from tmsm.inference.extrapolation import extrapolate as _extrapolated
+from tmsm.inference.extrapolation import Extrapolation, Extrapolator
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.regions import Region
 
@@ -174,7 +173,7 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
     best = criteria[order[0]]
     table = []
     for k in order:
-        criterion, one = criteria[k], found[k]
+        criterion, one, beyond = criteria[k], found[k], Extrapolator(found[k])
         _, apart = one.kept.mean_and_parts((criterion.row_values - best.row_values)[:, None])
         # The test is of the family, and says nothing about an estimate that took the rows for all there are.
         goodness = None if one.ignores_truncation and one.region.has_border else one.goodness_of_fit
@@ -189,7 +188,7 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
                 None if goodness is None else goodness.p_value,
                 int(k),
                 likelihoods[k] if likely else None,
-                {name: _extrapolated(one, ring) for name, ring in rings.items()},
+                {name: beyond.rows_in(ring) for name, ring in rings.items()},
             )
         )
     return Comparison(tuple(table))

@@ -8,6 +8,7 @@ V the region of the fit with its known exposure e, R the region that is asked fo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
@@ -23,12 +24,12 @@ from tmsm.measure.nodes import has_nodes
 from tmsm.models.base import Model
 from tmsm.regions import Region
 
-__all__ = ["Extrapolation", "extrapolate"]
+__all__ = ["Extrapolation", "Extrapolator"]
 
 # Nodes are taken in blocks of so many.
 _BLOCK = 32_768
 # Grids are refined until one step changes the logarithm by less.
-_TOLERANCE = 1e-4
+_TOLERANCE = 2e-4
 # Draws go on until they add less than such a share to the standard error, and up to so many.
 _DRAW_SHARE = 0.1
 _DRAW_BLOCK, _MAX_DRAWS = 2**17, 2**21
@@ -83,42 +84,60 @@ class Extrapolation:
         return f"<{self.in_words} rows for each row seen, 95 % interval {readable(low)} to {readable(high)}>"
 
 
-def extrapolate(fit: Fit, region: Region) -> Extrapolation:
-    """The expected number of rows in a region for each row that the fit has seen."""
-    if not isinstance(region, Region):
-        raise InvalidTypeError(
-            f"extrapolate needs a region, such as border.surroundings(0, 0.04); got {type(region).__name__}."
-        )
-    if region.manifold != fit.region.manifold:
-        raise InvalidInputError(
-            f"The region lies on {region.manifold!r}, and the rows of the fit on {fit.region.manifold!r}."
-        )
-    covariance = fit.known_covariance
-    inside = _Density(fit.model, fit.theta, fit.exposure)
-    beyond = _Density(fit.model.beyond(), fit.model.beyond_theta(fit.theta))
-    # Derivatives by θ of what goes on beyond the border, as derivatives by all of θ.
-    widened = np.stack([fit.model.beyond_theta(unit) for unit in np.eye(fit.theta.size)])
+@final
+@dataclass(frozen=True)
+class Extrapolator:
+    """A fit, with the integral over its own region made once."""
 
-    def combined(asked: _Part, seen: _Part) -> Extrapolation:
+    fit: Fit
+
+    @cached_property
+    def _inside(self) -> _Density:
+        return _Density(self.fit.model, self.fit.theta, self.fit.exposure)
+
+    @cached_property
+    def _beyond(self) -> _Density:
+        model = self.fit.model
+        return _Density(model.beyond(), model.beyond_theta(self.fit.theta))
+
+    @cached_property
+    def _seen(self) -> _Part:
+        return self._inside.by_nodes(self.fit.region)
+
+    def rows_in(self, region: Region) -> Extrapolation:
+        """The expected number of rows in a region for each row seen."""
+        fit = self.fit
+        if not isinstance(region, Region):
+            raise InvalidTypeError(
+                f"extrapolate needs a region, such as border.surroundings(0, 0.04); got {type(region).__name__}."
+            )
+        if region.manifold != fit.region.manifold:
+            raise InvalidInputError(
+                f"The region lies on {region.manifold!r}, and the rows of the fit on {fit.region.manifold!r}."
+            )
+        if has_nodes(region) and has_nodes(fit.region):
+            try:
+                return self._ratio(self._beyond.by_nodes(region), self._seen)
+            except TooManyNodesError:
+                if region.manifold.dim <= 2:
+                    raise
+        draws = _Draws(self._beyond, self._inside, region, fit.region)
+        while True:
+            asked, seen = draws.parts()
+            found = self._ratio(asked, seen)
+            added = asked.error**2 + seen.error**2
+            if added <= _DRAW_SHARE**2 * found.log_std_error**2 or draws.n >= _MAX_DRAWS:
+                return found
+
+    def _ratio(self, asked: _Part, seen: _Part) -> Extrapolation:
+        model, covariance = self.fit.model, self.fit.known_covariance
+        # Derivatives by θ of what goes on beyond the border, as derivatives by all of θ.
+        widened = np.stack([model.beyond_theta(unit) for unit in np.eye(len(covariance))])
         slope = widened @ asked.mean - seen.mean
         variance = max(float(slope @ covariance @ slope), 0.0) + asked.error**2 + seen.error**2
-        log_ratio = asked.log_integral - seen.log_integral
         with np.errstate(over="ignore"):
-            return Extrapolation(float(np.exp(log_ratio)), float(np.sqrt(variance)), fit.error_df)
-
-    if has_nodes(region) and has_nodes(fit.region):
-        try:
-            return combined(beyond.by_nodes(region), inside.by_nodes(fit.region))
-        except TooManyNodesError:
-            if region.manifold.dim <= 2:
-                raise
-    draws = _Draws(beyond, inside, region, fit.region)
-    while True:
-        asked, seen = draws.parts()
-        found = combined(asked, seen)
-        added = asked.error**2 + seen.error**2
-        if added <= _DRAW_SHARE**2 * found.log_std_error**2 or draws.n >= _MAX_DRAWS:
-            return found
+            value = float(np.exp(asked.log_integral - seen.log_integral))
+        return Extrapolation(value, float(np.sqrt(variance)), self.fit.error_df)
 
 
 class _Part(NamedTuple):

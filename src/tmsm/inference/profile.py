@@ -28,6 +28,8 @@ _PRECISION = 1e-4
 _KNOWN = 1e-10
 # Beyond so many Wald distances an interval has no end.
 _ENDLESS = 1e4
+# Of an infinite estimate: the reciprocals that are tried first and last.
+_FIRST_RECIPROCAL, _LARGEST_RECIPROCAL = 0.02, 10.0
 # Entries of arrays are profiled up to so many statistics.
 _MAX_STATISTICS = 20
 
@@ -66,6 +68,9 @@ def profile_interval(
     for index in np.ndindex(estimate.shape):
         if field.repeats(index):
             low[index], high[index] = low[index[::-1]], high[index[::-1]]
+            continue
+        if np.isinf(estimate[index]) and not index:
+            low[index] = _from_infinity(discrepancy, model, field, tangent, square)
             continue
         row = jacobian.reshape(*estimate.shape, -1)[index][None, :]
         if np.linalg.norm(row @ tangent) <= _KNOWN * np.linalg.norm(row):
@@ -160,6 +165,22 @@ def _end(
             return float(estimate + np.copysign(around, step))
         return lowest if step < 0.0 else np.inf
     return float(estimate + np.copysign(reach, step))
+
+
+def _from_infinity(discrepancy: Discrepancy, model: Model, field: Field, tangent: FloatArray, square: float) -> float:
+    """The lowest value that is not rejected of a parameter whose estimate is infinite: by its reciprocal."""
+    units = discrepancy.units(tangent.T, np.ones(tangent.shape[1]))
+    near = discrepancy.theta
+
+    def along(reciprocal: float) -> float:
+        nonlocal near
+        value, found = profile_of(discrepancy, model, field.name, 1.0 / reciprocal, near)
+        if np.isfinite(value):
+            near = found
+        return value * units
+
+    reach = farthest_within(along, _FIRST_RECIPROCAL, square, _LARGEST_RECIPROCAL)
+    return field.lowest if reach >= _LARGEST_RECIPROCAL else 1.0 / reach
 
 
 def _allows_lowest(

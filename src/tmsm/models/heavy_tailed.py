@@ -202,14 +202,16 @@ class HeavyTailed(NonlinearModel):
         turn, grow, nu = np.zeros((D, D + 1)), np.zeros((1, D + 1)), np.zeros((1, D + 1))
         turn[:, :D] = (np.eye(D) - np.outer(mu, mu)) / kappa
         grow[0, :D] = mu
-        if self.degrees_of_freedom is None and tail >= _NO_TAIL:
-            nu[0, D] = -1.0 / tail**2
+        if self.degrees_of_freedom is None:
+            nu[0, D] = -1.0 / tail**2 if tail >= _NO_TAIL else np.nan  # of an infinite number no error is known
         return {"mean_direction": turn, "concentration": grow, "degrees_of_freedom": nu}
 
     def readings(self, params: Parameters) -> tuple[Reading, ...]:
         # Next to the centre log p falls like κ (1 + 2/ν) s²/2.
         kappa, nu = params.concentration, params.degrees_of_freedom
-        slopes = {"concentration": 1.0 + 2.0 / nu, "degrees_of_freedom": -2.0 * kappa / nu**2}
+        slopes = {"concentration": 1.0 + 2.0 / nu}
+        if np.isfinite(nu):
+            slopes["degrees_of_freedom"] = -2.0 * kappa / nu**2
         return (length_reading("spread (1σ)", kappa * (1.0 + 2.0 / nu), slopes),)
 
     def cautions(self, theta: FloatArray, covariance: FloatArray) -> list[str]:
