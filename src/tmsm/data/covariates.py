@@ -49,6 +49,11 @@ class Standard(ValueObject):
         """From the rows (n, q) that a fit uses; columns that tell nothing, or nothing new, are an error."""
         if weight is not None:
             values, weight = values[weight > 0.0], weight[weight > 0.0]
+        if len(values) < len(names) + 2:
+            raise EstimationError(
+                f"{len(values)} row{'s' * (len(values) != 1)} cannot determine the effects of {len(names)} "
+                f"covariate{'s' * (len(names) != 1)}; use more rows, or fewer covariates."
+            )
         center = np.average(values, axis=0, weights=weight)
         away = values - center
         scale = np.sqrt(np.average(away**2, axis=0, weights=weight))
@@ -57,7 +62,7 @@ class Standard(ValueObject):
             if not scale[k] > _CONSTANT * size[k]:
                 raise EstimationError(
                     f"The covariate {name!r} has the same value, {values[0, k]:.6g}, in all {len(values):,} rows that "
-                    "the fit uses, so that its effect is that of the constant: leave it out."
+                    "the fit uses, and its effect cannot be told from the constant: leave it out."
                 )
         unit = away / scale * (1.0 if weight is None else np.sqrt(weight / weight.mean())[:, None])
         known = np.ones((len(values), 0))
@@ -69,8 +74,8 @@ class Standard(ValueObject):
             if not length > _COLLINEAR * np.sqrt(len(values)):
                 raise EstimationError(
                     f"The covariate {name!r} is a linear combination of the constant and of "
-                    f"{named_list(list(names[:k]))} in the rows that the fit uses, so that their effects cannot be "
-                    "told apart: leave one of them out."
+                    f"{named_list(list(names[:k]))} in the rows that the fit uses, and their effects cannot be told "
+                    "apart: leave one of them out."
                 )
             known = np.column_stack([known, left / length])
         return cls(center, scale, values.min(axis=0), values.max(axis=0))
