@@ -139,6 +139,9 @@ REGIONS: list[Case] = [
     Case("lens", _cap & tmsm.Hemisphere([0.0, 0.0, 1.0]), projected=True),
     Case("cap without a cap", _wide & ~tmsm.Cap(unit(0.3, 0.2, -1), 0.5), projected=True),
     Case("two caps", _cap | tmsm.Cap(unit(0, -1, 1), 0.6), exact=False, projected=True),
+    Case("ring round a polygon", _polygon.surroundings(0.05, 0.3), exact=False),
+    Case("ring next to a cap", _cap.surroundings(0.0, 0.8)),
+    Case("ring round a ball", tmsm.Ball([0.5, 0.0, -0.5], 1.0).surroundings(0.2, 1.0)),
     Case("equator points", tmsm.BorderPoints(_equator(5000), contains=north), projected=True, signed=False),
     Case("box", tmsm.Box([-1.0, 0.0, -0.5], [1.0, 2.0, 2.5])),
     Case("orthant", tmsm.Box([0.0, 0.0], [np.inf, np.inf])),
@@ -431,4 +434,8 @@ SOURCES: dict[str, Callable[[], Source]] = {
 }
 
 # Densities that are not linear in their parameters.
-DENSITIES: dict[str, Callable[[], NonlinearModel]] = {"heavy tail": lambda: own().HeavyTail()}
+DENSITIES: dict[str, Callable[[], NonlinearModel]] = {
+    "heavy tail": lambda: own().HeavyTail(),
+    "heavy tails": lambda: tmsm.HeavyTailed().on(tmsm.Sphere(2)),
+    "heavy tails on S4": lambda: tmsm.HeavyTailed(2.5).on(tmsm.Sphere(4)),
+}
