@@ -91,6 +91,7 @@ def test_constructor_only_stores():
         "outside": 4,
         "log_exposure": None,
         "refine": None,
+        "robust": None,
         "standard_errors": True,
     }
 

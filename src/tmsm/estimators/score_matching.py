@@ -12,6 +12,7 @@ from tmsm.data.rows import Rows
 from tmsm.estimators.base import check_linear, check_model, check_region
 from tmsm.estimators.densities import refined_density
 from tmsm.estimators.problem import Problem
+from tmsm.estimators.robust import RobustMatching, check_power, power_of, row_weights_of
 from tmsm.estimators.streaming import StreamingEstimator
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
@@ -77,6 +78,12 @@ class ScoreMatching(StreamingEstimator):
         truncation, which is as accurate as that maximum to first order, and goes on to the maximum where
         the step does not end within a tenth of a standard error of it; `status_` says which.  It needs
         nodes inside the region, see `TruncatedMLE`.  None, the default, needs no integral.
+    robust
+        A power c from 0 to 2 for a fit that a few bad rows cannot pull away, of an exponential family: each row is
+        weighted by its density to this power, and the fit of the weighted rows corrected by 1/(1 + c).  Larger
+        powers leave outliers out more strictly and cost accuracy where there are none: on S² the powers 0.1, 0.3
+        and 0.5 have 95, 79 and 60 % of the efficiency.  "auto" takes the smallest of 0, 0.05, 0.1, 0.2, 0.3 and
+        0.5 that larger ones do not move beyond chance.  None, the default, counts all rows alike.
     standard_errors
         Whether `fit` reads the rows a second time for the covariance.
 
@@ -96,6 +103,8 @@ class ScoreMatching(StreamingEstimator):
         The weight that was used, all its scales fixed.
     moments_ : Moments
         (A, b, n); those of two parts of a data set can be added.
+    row_weights_ : array
+        The weights of the kept rows in a robust fit, by which outliers are found.
     status_ : str
         How the estimate was found and what to be wary of.
     n_samples_, n_outside_ : int
@@ -105,6 +114,10 @@ class ScoreMatching(StreamingEstimator):
     -----
     J(θ) = E[⟨ψ, Wψ⟩ + 2⟨W, Hess log p⟩ + 2⟨div W, ψ⟩], ψ = ∇ log p, which for W = g I is the
     objective of Williams & Liu (2022).  For an exponential family it is a quadratic in θ.
+
+    A robust fit solves mean w_i(θ) e_i((1 + c) θ) = 0, w = f^c (Windham 1995), e_i half the slope of a row's
+    part of J.  Weighted rows have a density proportional to f^(1+c) in the region, times the exposure, so that the
+    equation holds at the truth whatever the region.  Goodness of fit is then judged by the weighted rows.
 
     Examples
     --------
@@ -127,6 +140,7 @@ class ScoreMatching(StreamingEstimator):
         outside: Literal["raise", "drop"] = "raise",
         log_exposure: LogExposure | None = None,
         refine: Literal["mle"] | None = None,
+        robust: float | Literal["auto"] | None = None,
         standard_errors: bool = True,
     ) -> None:
         self.model = model
@@ -135,6 +149,7 @@ class ScoreMatching(StreamingEstimator):
         self.outside = outside
         self.log_exposure = log_exposure
         self.refine = refine
+        self.robust = robust
         self.standard_errors = standard_errors
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, covariates: Any = None) -> float:
@@ -182,9 +197,21 @@ class ScoreMatching(StreamingEstimator):
         return objective
 
     @property
+    def row_weights_(self) -> FloatArray:
+        """The weight of each kept row in a robust fit, with mean one, shape (n,); outliers have nearly none.
+
+        Kept rows are those inside the region, in their order, and of more than 65,536 a part spread evenly.
+        """
+        return row_weights_of(self.result_)
+
+    @property
     def moments_(self) -> Moments:
         """(A, b, n), in the form of the model that ``moments_.equations.model`` names."""
         moments = self.result_.moments
+        if moments is None and power_of(self.result_) is not None:
+            raise InvalidInputError(
+                "A robust fit has no moments to add: the weight of each row depends on the estimate from all of them."
+            )
         if moments is None:
             raise InvalidInputError(
                 "Combined weights have no moments to add: their quadratic form depends on all rows. "
@@ -202,6 +229,7 @@ class ScoreMatching(StreamingEstimator):
         check_flag(self.standard_errors, "standard_errors")
         if self.refine is not None:
             check_option(self.refine, ["mle"], "refine")
+        check_power(self.robust, self.model, self.refine)
         return Rows.of(X, self.region, sample_weight, self.outside)
 
     def _takes(self, covariates: Covariates) -> None:
@@ -209,11 +237,15 @@ class ScoreMatching(StreamingEstimator):
             raise InvalidInputError(
                 "refine='mle' needs a normalising constant at every value of the covariates: use refine=None with them."
             )
+        if self.robust is not None:
+            raise InvalidInputError(
+                "robust is for fits without covariates, as yet: leave out robust, or the covariates."
+            )
 
     def _estimate(self, rows: Rows) -> Fit:
         problem = Problem.of(self.model, rows, self.log_exposure)
         try:
-            fit = self._matched(problem)
+            fit = self._matched(problem) if self.robust is None else self._robust(problem)
             return fit if self.refine is None else self._refined(fit, rows)
         except EstimationError:
             if len(rows) > 1 and rows.source.all_identical():
@@ -221,6 +253,39 @@ class ScoreMatching(StreamingEstimator):
                     f"All {len(rows)} rows are identical, so the spread cannot be estimated."
                 ) from None
             raise
+
+    def _robust(self, problem: Problem) -> Fit:
+        """Rows weighted by a power of the density: the one that was asked for, or the smallest that they allow."""
+        power = check_power(self.robust, self.model, self.refine)
+        if power is None or power == 0.0:
+            return self._matched(problem)
+        matching = RobustMatching(problem, as_policy(self.weight), self.standard_errors)
+        if power == "auto":
+            try:
+                plain = self._matched(problem)
+            except EstimationError:
+                plain = None
+            found, why = matching.smallest(plain)
+            if found is None:
+                assert plain is not None
+                return replace(plain, status=f"{plain.status} {why}")
+        else:
+            found = matching.at(power)
+        root, n_outside, facts = found.root, problem.rows.n_outside, list(found.facts)
+        solution = replace(root.solution, status=found.status)
+        fit = self._fit_of(
+            problem,
+            found.choice,
+            solution,
+            found.covariance,
+            root.n,
+            root.effective,
+            found.influence,
+            root.slope,
+            facts,
+            n_outside,
+        )
+        return replace(fit, objective=root.objective, method=f"{fit.method}, robust")
 
     def _matched(self, problem: Problem) -> Fit:
         """Score matching with the weight that was asked for, or chosen."""
@@ -400,6 +465,7 @@ class ScoreMatching(StreamingEstimator):
             "model": fit.model,
             "weight": self.weight_,
             "log_exposure": fit.exposure,  # as it was checked
+            "robust": power_of(fit),
             "standard_errors": False,
         }
         estimator, table = ScoreMatching(**{**fit.configuration, **fixed}), None

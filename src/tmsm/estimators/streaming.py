@@ -43,6 +43,7 @@ class StreamingEstimator(BorderedEstimator):
     weight: Any
     log_exposure: Any
     refine: Any
+    robust: Any
     standard_errors: Any
     _stream: _Stream | None = None
     # Rows that were dropped before the first one inside came.
@@ -83,6 +84,10 @@ class StreamingEstimator(BorderedEstimator):
         if self.refine is not None:
             raise InvalidInputError(
                 "refine='mle' needs the rows again and does not work with partial_fit: use fit, or refine=None."
+            )
+        if self.robust is not None:
+            raise InvalidInputError(
+                "robust weights the rows again and again and does not work with partial_fit: use fit, or robust=None."
             )
         before = self._stream
         if before is None:

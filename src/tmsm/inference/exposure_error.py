@@ -13,6 +13,7 @@ from tmsm.inference.influence import Influence
 from tmsm.matching.covariates import WithCovariates
 from tmsm.matching.equations import Equations, row_residuals
 from tmsm.matching.one_weight import OneWeight
+from tmsm.matching.robust import Robust
 from tmsm.matching.stacked import Stacked
 
 __all__ = ["exposure_cautions", "exposure_shift"]
@@ -27,7 +28,8 @@ def exposure_shift(influence: Influence, covariance: FloatArray, rows: Rows) -> 
 
     From some rows: the mean of what each of them would move, and the error of that mean.
     """
-    equations = influence.equations
+    solved = influence.equations
+    equations = solved.inner if isinstance(solved, Robust) else solved
     if not isinstance(equations, OneWeight | Stacked | WithCovariates) or equations.exposure is None:
         return None
     coarser = equations.exposure.with_coarser_differences
@@ -39,8 +41,8 @@ def exposure_shift(influence: Influence, covariance: FloatArray, rows: Rows) -> 
         other = equations.with_exposure(coarser)
     else:
         other = replace(equations, exposure=coarser)
-    change = row_residuals(other, some, influence.theta)
-    change -= row_residuals(equations, some, influence.theta)
+    change = row_residuals(solved.alike(other), some, influence.theta)
+    change -= row_residuals(solved, some, influence.theta)
     moved = change @ influence.matrix.T
     mean, variance = moved.mean(axis=0), np.atleast_2d(np.cov(moved.T, bias=True)) / len(moved)
     # Along the family: elsewhere the covariance is zero.

@@ -252,7 +252,8 @@ class Fit:
     def goodness_of_fit(self) -> GoodnessOfFit | None:
         """Whether the rows could come from the model; None where there are too few."""
         standard = None if self.regression is None else self.regression.standard
-        return over_identification(self.model, self.kept, self.whole_theta, self.exposure, standard)
+        solved = self.influence.equations
+        return over_identification(self.model, self.kept, self.whole_theta, self.exposure, standard, solved)
 
     @cached_property
     def criterion(self) -> Criterion:

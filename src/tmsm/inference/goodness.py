@@ -17,7 +17,7 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError
 from tmsm.matching.combination import LocalFrame, SpareTest, independent_equations, spare_combinations
 from tmsm.matching.covariates import WithCovariates
-from tmsm.matching.equations import linearise, row_residuals
+from tmsm.matching.equations import Equations, linearise, row_residuals
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
@@ -66,10 +66,12 @@ def over_identification(
     theta: FloatArray,
     exposure: KnownExposure | None = None,
     standard: Standard | None = None,
+    solved: Equations | None = None,
 ) -> GoodnessOfFit | None:
     """Test the model at an estimate θ; None where there are too few rows, or no equation to spare.
 
-    With the standard of covariates at an estimate of all coefficients.
+    With the standard of covariates at an estimate of all coefficients.  Where the equations that the estimate
+    ``solved`` weight the rows, the test weights them alike.
     """
     manifold, view = rows.region.manifold, rows.sample().view
     try:
@@ -86,11 +88,12 @@ def over_identification(
             equations = wider
     if n < _MIN_ROWS_PER_EQUATION * len(equations.part_numbers(constraint.n_free)):
         return None
-    near = linearise(equations, rows, theta)
+    weighted = equations if solved is None else solved.alike(equations)
+    near = linearise(weighted, rows, theta)
     if near is None:
         return None
     A = near[0]
-    mean, errors = rows.mean_and_parts(row_residuals(equations, rows, theta))
+    mean, errors = rows.mean_and_parts(row_residuals(weighted, rows, theta))
     try:
         frame = LocalFrame.at(constraint.tangent(theta), A[:p], errors[:, :p].T @ errors[:, :p])
     except EstimationError:  # too few distinct rows

@@ -32,6 +32,7 @@ from tmsm.matching.moments import Features, Moments, StatisticSums
 from tmsm.matching.node_likelihood import NodeLikelihood
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
+from tmsm.matching.robust import Robust
 from tmsm.matching.stacked import Stacked
 from tmsm.models.base import LinearModel, Model
 from tmsm.models.nonlinear import NonlinearModel
@@ -108,6 +109,7 @@ def _stored_rows(fit: Fit) -> dict[str, Any]:
         "on_border": encode(fit.kept.on_border, "rows on the border"),
         "frame": fit.frame.name,
         **({} if fit.regression is None else {"covariates": _stored_covariates(fit.kept, fit.regression)}),
+        **({"power": fit.influence.equations.power} if isinstance(fit.influence.equations, Robust) else {}),
     }
 
 
@@ -191,6 +193,8 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
         equations = with_covariates(Stacked(model, choice.parts, polynomials, exposure), standard)
     else:
         equations = with_covariates(OneWeight(model, choice.parts[0].weight, exposure), standard)
+    if "power" in content["rows"]:
+        equations = _restored_robust(content["rows"]["power"], equations, kept, theta)
     matrix = cast(FloatArray, _array(content["influence"], "influence", (P, equations.n_equations)))
     moments = None
     if content["moments"] is not None:
@@ -283,8 +287,8 @@ def _array(
 def _restored_rows(value: Any, region: Region) -> Rows:
     """The kept rows, checked: on the manifold, inside the region, with weights and groups of their number."""
     names = ["X", "weight", "groups", "on_border", "frame"]
-    if isinstance(value, dict) and "covariates" in value:
-        names.append("covariates")
+    if isinstance(value, dict):
+        names += [name for name in ("covariates", "power") if name in value]
     value = _members(value, tuple(names), "rows")
     D = region.manifold.embedding_dim
     X = np.asfortranarray(cast(FloatArray, _array(value["X"], "rows", (None, D))))
@@ -316,6 +320,13 @@ def _restored_rows(value: Any, region: Region) -> Rows:
         raise InvalidInputError(f"frame is not one of {list(FRAMES)}: {short_repr(value['frame'])}.")
     columns = _restored_covariates(value["covariates"], n) if "covariates" in value else None
     return Rows.of_kept(region, X, weight, groups, on_border, frame, columns)
+
+
+def _restored_robust(power: Any, equations: Equations, kept: Rows, theta: FloatArray) -> Robust:
+    """Equations of rows that are weighted by a power of the density."""
+    if type(power) is not float or not 0.0 < power <= 2.0 or not isinstance(equations, OneWeight):
+        raise InvalidInputError(f"power is not what tmsm writes: {short_repr(power)}.")
+    return Robust.about(equations, power, kept, theta)
 
 
 def _restored_covariates(value: Any, n: int) -> Covariates:

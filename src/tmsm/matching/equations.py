@@ -111,6 +111,10 @@ class Equations(ABC):
     def terms(self, block: Block) -> Terms:
         """What the rows of a block contribute."""
 
+    def alike(self, equations: Equations) -> Equations:
+        """Other equations with rows weighted as they are in these: the same where these do not weight them."""
+        return equations
+
 
 @dataclass(frozen=True)
 class Expansion:
