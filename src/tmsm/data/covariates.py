@@ -207,7 +207,7 @@ def _named_columns(Z: Any, what: str) -> dict[str, Any] | None:
         return {str(name): np.atleast_1d(np.asarray(column)) for name, column in Z.items()}
     if isinstance(Z, np.ndarray):
         return None if Z.dtype.names is None else {name: Z[name] for name in Z.dtype.names}
-    if not hasattr(Z, "columns") and not hasattr(Z, "column_names"):
+    if isinstance(Z, list | tuple | int | float | str):
         return None
     import narwhals as nw
 

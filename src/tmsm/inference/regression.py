@@ -163,6 +163,8 @@ class PredictedParameters:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "rows":
             raise AttributeError(name)
+        if hasattr(type(self), name):  # an error that there are none is an AttributeError, too
+            _ = self.regression.known_covariance
         if name not in self.rows[0]:
             raise AttributeError(f"There is no parameter {name!r}; there are {list(self.rows[0])}.")
         return np.array([row[name] for row in self.rows])
