@@ -15,7 +15,7 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.data.rows import Block, Rows
-from tmsm.foundation.arrays import FloatArray, weighted_gram
+from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, TooManyNodesError
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.threads import single_threaded
@@ -28,13 +28,11 @@ from tmsm.measure.draws import draw_inside
 from tmsm.measure.integrals import Plan, plan_nodes
 from tmsm.measure.nodes import has_nodes
 from tmsm.models.constraints import Constraint, minimise_over
-from tmsm.models.nonlinear import NonlinearModel
+from tmsm.models.nonlinear import NonlinearModel, OnPoints
 from tmsm.regions import Region
 
 __all__ = ["DensityEquations", "DensityLikelihood", "DensityMaximum", "MeanLog", "TruncatedDensity"]
 
-# Points of a block: what is computed at them stays in the cache.
-_BLOCK = 8192
 # So many rows show which of several starts lead to the highest maxima, and so many of these are followed to the end.
 _FIRST_ROWS, _FOLLOWED = 4000, 3
 # Nodes made for a θ serve all others whose log density differs from its own by so many standard deviations at most.
@@ -85,20 +83,20 @@ class MeanLog:
         return found
 
     def _at(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        value, slope, curvature = 0.0, np.zeros(theta.size), np.zeros((theta.size, theta.size))
-        tangent = self.model.tangent(theta)
-        for start in range(0, len(self.X), _BLOCK):
-            X, w = self.X[start : start + _BLOCK], self.weight[start : start + _BLOCK]
-            value += float(w @ self.model.log_kernel(X, theta))
-            slope += w @ tangent.statistics(X)
-            curvature += self.model.curvature_sum(X, w, theta)
+        points = self._points
+        value = float(self.weight @ points.log_kernel(theta))
+        slope, curvature = points.moments(theta, self.weight, squares=False)
         if self.tilt is not None:
             value, slope = value + float(self.tilt @ theta), slope + self.tilt
         return value, slope, curvature
 
+    @cached_property
+    def _points(self) -> OnPoints:
+        return self.model.on_points(self.X)
+
     def log_kernels(self, theta: FloatArray) -> FloatArray:
         """The density u at the rows, shape (n,)."""
-        return self.model.log_kernel(self.X, theta)
+        return self._points.log_kernel(theta)
 
     def with_slope(self, theta: FloatArray, slope: FloatArray) -> MeanLog:
         """The same with another slope s̄ at θ, that of more rows."""
@@ -143,25 +141,22 @@ class DensityLikelihood(NodeLikelihood):
 
     def integral(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Log ∫ e exp(u), E s (p,), and Cov s + E ∂²u (p, p)."""
-        size = theta.size
         if self.nodes is None or self.log_weights is None:
             return self.rows.model.whole_integral(theta)
-        model = self.rows.model
         with single_threaded(self.nodes.size):
             log_integral, q = self._shares(theta)
-            tangent = model.tangent(theta)
-            mean, spread = np.zeros(size), np.zeros((size, size))
-            for start in range(0, len(self.nodes), _BLOCK):
-                X, own = self.nodes[start : start + _BLOCK], q[start : start + _BLOCK]
-                s = tangent.statistics(X)
-                mean += own @ s
-                spread += weighted_gram(s, own) + model.curvature_sum(X, own, theta)
+            mean, spread = self._points.moments(theta, q, squares=True)
         return log_integral, mean, spread - np.outer(mean, mean)
+
+    @cached_property
+    def _points(self) -> OnPoints:
+        assert self.nodes is not None
+        return self.rows.model.on_points(self.nodes)
 
     def _shares(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Log ∫ e exp(u), and the share of each node in it, shape (m,)."""
-        assert self.nodes is not None and self.log_weights is not None
-        exponents = self.rows.model.log_kernel(self.nodes, theta) + self.log_weights
+        assert self.log_weights is not None
+        exponents = self._points.log_kernel(theta) + self.log_weights
         top = float(exponents.max())
         if not np.isfinite(top):
             return float("nan"), exponents
@@ -177,7 +172,7 @@ class DensityLikelihood(NodeLikelihood):
         model = self.rows.model
         if self.cell is None:
             return self.effective_nodes(theta) >= 0.5 * self.effective_nodes(made_for)
-        change = model.log_kernel(self.nodes, theta) - model.log_kernel(self.nodes, made_for)
+        change = self._points.log_kernel(theta) - self._points.log_kernel(made_for)
         spreads = []
         for at in (theta, made_for):
             q = self._shares(at)[1]

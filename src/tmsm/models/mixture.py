@@ -27,6 +27,7 @@ from tmsm.models.mixture_names import (
     stacked,
     unstacked,
 )
+from tmsm.models.mixture_points import MixtureOnPoints
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
 from tmsm.regions import Region
@@ -203,7 +204,7 @@ class Mixture(MixtureForm):
             self.component.draw(int(number), rng, **own)
             for number, own in zip(numbers, unstacked(params, self._names, self.count), strict=False)
         ]
-        background = self._known_background
+        background = self.known_background
         if background is not None and region is not None:
             parts.append(background.draw(int(numbers[-1]), region, rng))
         drawn: FloatArray = np.concatenate(parts)[rng.permutation(n)]
@@ -255,6 +256,9 @@ class Mixture(MixtureForm):
 
     def posterior_at(self, X: FloatArray, theta: FloatArray) -> FloatArray:
         return self.at_theta(theta).posterior(X)
+
+    def on_points(self, X: FloatArray) -> MixtureOnPoints:
+        return MixtureOnPoints(self, X)
 
     # Which optima are wanted.
 

@@ -63,7 +63,8 @@ class MixtureForm(NonlinearModel):
         return self.background is not False
 
     @property
-    def _known_background(self) -> Background | None:
+    def known_background(self) -> Background | None:
+        """What clusters sit on; None where that is nothing."""
         return Background.of(self.background)
 
     def _changed(self, **changes: Any) -> Self:
@@ -123,7 +124,7 @@ class MixtureForm(NonlinearModel):
         return self if bound is self.component else self._changed(component=bound)
 
     def in_region(self, region: Region) -> Self:
-        background = self._known_background
+        background = self.known_background
         if background is None:
             return self
         check_bounded(region)
@@ -193,13 +194,18 @@ class MixtureForm(NonlinearModel):
         """θ, shape (p,), from levels (m,) up to a constant, and the θ_k, shape (k, q)."""
         return np.concatenate([levels[1:] - levels[0], np.ravel(thetas)])
 
+    def centred_statistics(self, X: FloatArray) -> FloatArray:
+        """The statistics t − c, shape (n, q)."""
+        t = self.component.statistics(X)
+        return t if self._offset is None else t - self._offset
+
     def at_theta(self, theta: FloatArray) -> MixtureAt:
         """The mixture at θ; kept, since every block of a pass asks for the same."""
         known = self.__dict__.get("_known_at")
         if known is None or not np.array_equal(known[0], theta):
             levels, thetas = self.split(np.array(theta))
             offset = np.zeros(self.component.size) if self._offset is None else self._offset
-            known = np.array(theta), MixtureAt(self.component, offset, levels, thetas, self._known_background)
+            known = np.array(theta), MixtureAt(self.component, offset, levels, thetas, self.known_background)
             self.__dict__["_known_at"] = known
         made: MixtureAt = known[1]
         return made

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from tmsm.foundation.arrays import FloatArray, row_dots
+from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.models.base import Model, Tangent
 from tmsm.models.tangents import Coefficient, Directions
 
-__all__ = ["NonlinearModel", "parameter_sizes"]
+__all__ = ["NonlinearModel", "OnPoints", "parameter_sizes"]
 
 # Of differences in θ, as a share of its size: the cube root of rounding.
 _STEP = 1e-5
+# Points of a block: what is computed at them stays in the cache.
+_BLOCK = 8192
 # Of differences of what may come from differences itself.
 _CURVATURE_STEP = 1e-4
 
@@ -60,6 +62,10 @@ class NonlinearModel(Model):
         """What steps of each entry of θ are measured by where derivatives come from differences, shape (p,)."""
         return parameter_sizes(theta)
 
+    def on_points(self, X: FloatArray) -> OnPoints:
+        """The density at points (n, D) that stay the same for many θ."""
+        return _ByBlocks(self, X)
+
     def suits(self, theta: FloatArray, X: FloatArray) -> bool:
         """Whether an optimum for rows like X (n, D) is one that is wanted, and no spike at a few rows."""
         return True
@@ -67,6 +73,40 @@ class NonlinearModel(Model):
     def ordered(self, theta: FloatArray) -> FloatArray:
         """The θ of the same density that is given as the estimate, where several stand for it."""
         return theta
+
+
+class OnPoints(ABC):
+    """A density at fixed points: what does not depend on θ may be kept."""
+
+    @abstractmethod
+    def log_kernel(self, theta: FloatArray) -> FloatArray:
+        """Its logarithm u up to a constant, shape (n,)."""
+
+    @abstractmethod
+    def moments(self, theta: FloatArray, weight: FloatArray, squares: bool) -> tuple[FloatArray, FloatArray]:
+        """Σ w s (p,) and Σ w ∂²u/∂θ² (p, p), with ``squares`` Σ w (∂²u/∂θ² + ssᵀ), s = ∂u/∂θ."""
+
+
+@final
+@dataclass(frozen=True)
+class _ByBlocks(OnPoints):
+    model: NonlinearModel
+    X: FloatArray
+
+    def log_kernel(self, theta: FloatArray) -> FloatArray:
+        return self.model.log_kernel(self.X, theta)
+
+    def moments(self, theta: FloatArray, weight: FloatArray, squares: bool) -> tuple[FloatArray, FloatArray]:
+        tangent, size = self.model.tangent(theta), theta.size
+        slope, second = np.zeros(size), np.zeros((size, size))
+        for start in range(0, len(self.X), _BLOCK):
+            X, w = self.X[start : start + _BLOCK], weight[start : start + _BLOCK]
+            s = tangent.statistics(X)
+            slope += w @ s
+            second += self.model.curvature_sum(X, w, theta)
+            if squares:
+                second += weighted_gram(s, w)
+        return slope, second
 
 
 def parameter_sizes(theta: FloatArray) -> FloatArray:
