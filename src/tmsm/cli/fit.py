@@ -9,8 +9,11 @@ import typer
 
 from tmsm.cli.options import (
     Also,
+    Background,
+    BackgroundMap,
     Bad,
     Columns,
+    Covariates,
     Exposure,
     Groups,
     Interaction,
@@ -36,9 +39,15 @@ def fit(
     model: ModelName = "vmf",
     weight: Weight = "auto",
     method: Annotated[
-        str,
-        typer.Option(help="score (matching), refined (one step to the likelihood), mle (exact), naive (no border)."),
-    ] = "score",
+        str | None,
+        typer.Option(
+            help="score (matching), refined (on to the likelihood), mle (exact likelihood), naive (no border); by "
+            "default score, and mle for a mixture or a heavy tail.",
+        ),
+    ] = None,
+    background: Background = False,
+    background_map: BackgroundMap = None,
+    covariate: Covariates = None,
     known: Known = None,
     also: Also = None,
     within: Within = None,
@@ -64,26 +73,30 @@ def fit(
     """Fit a model to points that were only seen inside a border."""
     from tmsm.cli.borders import border_files, frame_of
     from tmsm.cli.factors import factor_notes, read_factors
-    from tmsm.cli.inputs import Observed, check_factors, make_estimator, make_model, read_marks
+    from tmsm.cli.inputs import Observed, check_factors, make_estimator, read_background, read_marks
+    from tmsm.cli.models import make_model
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.results import show_result, write_pictures
     from tmsm.cli.streams import say
 
     printed = {"--json": Path("-") if json else None}
-    read = [points, *border_files(region), *([] if exposure is None else [exposure])]
+    read = [points, *border_files(region), *(path for path in (exposure, background_map) if path is not None)]
     check_outputs(read, {**printed, "--save": save, "--plot": plot, "--report": report})
     factors = read_factors(also or [], within or [])
     check_factors(factors, interaction, {"--plot": plot, "--report": report, "--exposure": exposure})
-    chosen = make_model(model, known or [], factors=factors, interaction=interaction)
+    chosen = make_model(
+        model, known or [], factors=factors, interaction=interaction,
+        background=read_background(background, background_map, frame_of(sky)),
+    )  # fmt: skip
     marks = read_marks(mark or [], frame_of(sky))
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
-        outside=outside, exposure=exposure, factors=factors,
+        outside=outside, exposure=exposure, factors=factors, covariates=covariate or [],
     )  # fmt: skip
     estimator = make_estimator(
         method, chosen.on(observed.border.manifold) if factors else chosen, observed.border, weight, observed.exposure
     )
-    estimator.fit(observed.points, groups=observed.labels)
+    estimator.fit(observed.points, groups=observed.labels, covariates=observed.covariates)
     show_result(estimator, json=json, save=save, report=report)
     for note in [*(factor_notes(estimator, factors) if factors else []), *observed.notes()]:
         say(note)

@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tmsm.cli.borders import check_agreement, frame_of, read_region
-from tmsm.cli.factors import Factor, product_model, product_region, rows_within
+from tmsm.cli.factors import Factor, product_region, rows_within
+from tmsm.cli.models import usual_method
 from tmsm.data.exposure_map import ExposureMap
 from tmsm.data.named_tables import FramedPoints
 from tmsm.data.point_files import PointFile, read_points
@@ -23,19 +24,16 @@ from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.manifolds.frames import EARTH, FRAMES, ICRS, Frame
-from tmsm.models import Bingham, FisherBingham, Kent, VonMisesFisher, Watson
 from tmsm.models.base import Model
 from tmsm.regions import LonLatBox, Region
 from tmsm.regions.rounding import find_grid
 
 __all__ = [
-    "KNOWABLE",
     "METHODS",
-    "MODELS",
     "Observed",
     "check_factors",
     "make_estimator",
-    "make_model",
+    "read_background",
     "read_exposure",
     "read_marks",
     "read_table",
@@ -43,16 +41,6 @@ __all__ = [
     "rows_inside",
 ]
 
-MODELS: dict[str, type[Model]] = {
-    "vmf": VonMisesFisher,
-    "kent": Kent,
-    "fisher-bingham": FisherBingham,
-    "bingham": Bingham,
-    "watson": Watson,
-}
-# What --known can say of a model.
-KNOWABLE = {"vmf": ("concentration",), "kent": ("concentration", "ovalness"), "watson": ("concentration",)}
-_PRODUCT = "product"
 METHODS = ("score", "refined", "mle", "naive")
 # Names of columns that hold hours.
 _HOURS = re.compile(r"hour|hrs?\b|[_\W]h\W?$", re.IGNORECASE)
@@ -60,49 +48,17 @@ _HOURS = re.compile(r"hour|hrs?\b|[_\W]h\W?$", re.IGNORECASE)
 _MANY_COPIES = 0.05
 
 
-def make_model(
-    name: str,
-    known: list[str],
-    option: str = "--model",
-    *,
-    factors: Sequence[Factor] = (),
-    interaction: bool = False,
-) -> Model:
-    """A model with what is known of it, given as NAME=NUMBER; with further columns that of the place and of these."""
-    if factors:
-        # product stands for the usual family of the place, product:kent for another one.
-        place = "vmf" if name == _PRODUCT else name.removeprefix(f"{_PRODUCT}:")
-        return product_model(make_model(place, known, option), factors, interaction)
-    if name.partition(":")[0] == _PRODUCT:
-        raise InvalidInputError(
-            f"{option} {name} is for points with further columns: name them with --also, such as --also "
-            "month:circle:12 or --also magnitude:line."
-        )
-    check_option(name, MODELS, option)
-    values = {}
-    for pair in known:
-        key, _, text = pair.partition("=")
-        try:
-            values[key.strip()] = parse_number(text)
-        except ValueError:
-            raise InvalidInputError(f"--known {pair!r} must be NAME=NUMBER, such as concentration=6.") from None
-    allowed = KNOWABLE.get(name, ())
-    for key in values:
-        if key not in allowed:
-            hint = f"it can know {' and '.join(allowed)}" if allowed else "nothing can be known of it here"
-            raise InvalidInputError(f"--known {key} is not for the model {name}: {hint}.")
-    return MODELS[name](**values)
-
-
 def make_estimator(
-    method: str,
+    method: str | None,
     model: Model,
     region: Region,
     weight: str,
     exposure: ExposureMap | None = None,
     option: str = "--method",
 ) -> Estimator:
-    """The estimator that a method's name stands for."""
+    """The estimator that a method's name stands for; None for the method that suits the model."""
+    if method is None:
+        method = usual_method(model, region.manifold.dim)
     check_option(method, METHODS, option)
     if method == "naive" and exposure is not None:
         raise InvalidInputError(f"--exposure is not for {option} naive, which takes every place for equally well seen.")
@@ -151,12 +107,16 @@ class Observed:
         outside: str,
         exposure: Path | None,
         factors: tuple[Factor, ...] = (),
+        covariates: Sequence[str] = (),
     ) -> Observed:
         """From files; every problem is told before anything is fitted."""
         check_option(outside, ["raise", "drop"], "--outside")
         frame = frame_of(sky)
         names = [factor.column for factor in factors]
-        table = read_table(points, columns, groups, where=points_where, bad=bad, frame=frame, also=names)
+        table = read_table(
+            points, columns, groups, where=points_where, bad=bad, frame=frame, also=names,
+            covariates=_checked_covariates(covariates, names),
+        )  # fmt: skip
         border, seen = read_region(region, where, frame), read_exposure(exposure, frame)
         inside = rows_inside(table, border, outside)
         if factors:
@@ -178,6 +138,11 @@ class Observed:
             factor.points(values[self.inside]) for factor, values in zip(self.factors, self.table.also, strict=True)
         ]
         return FramedPoints(np.hstack([place.X, *more]), place.frame)
+
+    @property
+    def covariates(self) -> dict[str, FloatArray] | None:
+        """What is known of each of them beside its place, by the names of the columns, or None."""
+        return {name: values[self.inside] for name, values in self.table.covariates.items()} or None
 
     @property
     def labels(self) -> Any:
@@ -209,6 +174,31 @@ def read_exposure(path: Path | None, frame: Frame) -> ExposureMap | None:
         return None
     found = ExposureMap.from_file(path)
     check_agreement(path, found.frame, frame)
+    return found
+
+
+def read_background(uniform: bool, path: Path | None, frame: Frame) -> Any:
+    """What clusters sit on: True for a uniform background, a map, or False for none."""
+    if path is None:
+        return uniform
+    if uniform:
+        raise InvalidInputError("--background and --background-map are two backgrounds: give one of them.")
+    found = ExposureMap.from_file(path)
+    check_agreement(path, found.frame, frame)
+    return found
+
+
+def _checked_covariates(names: Sequence[str], factors: Sequence[str]) -> list[str]:
+    """Names of columns, each once."""
+    found: list[str] = []
+    for name in (given.strip() for given in names):
+        if not name:
+            raise InvalidInputError("--covariate must be the name of a column of the points.")
+        if any(name.casefold() == other.casefold() for other in found):
+            raise InvalidInputError(f"--covariate has the column {name!r} twice.")
+        if any(name.casefold() == other.casefold() for other in factors):
+            raise InvalidInputError(f"--covariate {name} is a part of every point already, by --also.")
+        found.append(name)
     return found
 
 
@@ -276,11 +266,15 @@ def read_table(
     bad: str = "raise",
     frame: Frame = EARTH,
     also: Sequence[str] = (),
+    covariates: Sequence[str] = (),
 ) -> PointFile:
     """A file of points, with the columns, rows and frame that options name."""
     check_option(bad, ["raise", "skip"], "--bad")
     try:
-        return read_points(points, _split_columns(columns), groups, where=where, bad=bad, frame=frame.name, also=also)
+        return read_points(
+            points, _split_columns(columns), groups, where=where, bad=bad, frame=frame.name, also=also,
+            covariates=covariates,
+        )  # fmt: skip
     except UnknownColumnsError as error:
         other = FRAMES[error.frame] if error.frame else None
         also = "" if other is None else f", or use --sky {other.name}" if other.is_sky else ", or leave --sky out"

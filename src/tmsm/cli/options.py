@@ -12,8 +12,11 @@ from tmsm.foundation.validation import parse_number
 
 __all__ = [
     "Also",
+    "Background",
+    "BackgroundMap",
     "Bad",
     "Columns",
+    "Covariates",
     "Exposure",
     "Groups",
     "Interaction",
@@ -88,7 +91,31 @@ Sky = Annotated[
     ),
 ]
 ModelName = Annotated[
-    str, typer.Option("--model", help="vmf, kent, fisher-bingham, bingham or watson; product with --also.")
+    str,
+    typer.Option(
+        "--model",
+        help="vmf, kent, fisher-bingham, bingham, watson, heavy-tailed, mixture:NUMBER (of vmf; mixture:2:kent of "
+        "another; mixture lets BIC choose the number); product with --also.",
+    ),
+]
+Background = Annotated[
+    bool, typer.Option("--background", help="Let the clusters sit on a background that is uniform inside the border.")
+]
+BackgroundMap = Annotated[
+    Path | None,
+    typer.Option(
+        "--background-map",
+        metavar="FILE",
+        help="Let the clusters sit on a background that is proportional to a map, in a file as for --exposure.",
+    ),
+]
+Covariates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate",
+        metavar="COLUMN",
+        help="A column of numbers, such as year, with which the parameters may change; may be given several times.",
+    ),
 ]
 Known = Annotated[
     list[str] | None, typer.Option("--known", metavar="NAME=NUMBER", help="What is known, such as concentration=6.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tmsm.cli.advice import for_command
@@ -13,7 +13,7 @@ from tmsm.estimators.base import Estimator
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.whole_files import is_standard_output, write_text, write_whole
 
-__all__ = ["show_result", "write_pictures"]
+__all__ = ["show_result", "write_comparison", "write_pictures"]
 
 
 def show_result(estimator: Estimator, *, json: bool, save: Path | None, report: Path | None) -> None:
@@ -49,3 +49,14 @@ def write_pictures(
         heading = title or described(estimator.result_)
         write_text(report, html_report(fits, title=heading, made_by=made_by(), marks=marks, reword=for_command))
         say(f"Report: {report}")
+
+
+def write_comparison(
+    fits: Mapping[str, Estimator], title: str, tables: Sequence[tuple[str, str, Sequence[Sequence[str]]]], report: Path
+) -> None:
+    """A report on several models of the same points, the best first, with tables: heading, text, rows."""
+    from tmsm.display.report import TableSection, html_report
+
+    shown = [TableSection(*table) for table in tables]
+    write_text(report, html_report(fits, title=title, made_by=made_by(), tables=shown, reword=for_command))
+    say(f"Report: {report}")

@@ -18,7 +18,7 @@ _SPELLINGS = {
 }  # fmt: skip
 
 
-def emit(text: str, end: str = "\n") -> None:
+def emit(text: str = "", end: str = "\n") -> None:
     """A result, on standard output."""
     send(sys.stdout, text + end)
 

@@ -40,6 +40,7 @@ def read_points(
     bad: str = "raise",
     frame: str = "earth",
     also: Sequence[str] = (),
+    covariates: Sequence[str] = (),
 ) -> PointFile:
     """Read a file of points.
 
@@ -62,10 +63,12 @@ def read_points(
         latitude.  Columns of the other frame of the sky are converted where a file has no others.
     also
         Names of further columns of numbers; rows that lack one are left out like those without coordinates.
+    covariates
+        Names of columns of numbers that no row may lack: an error names those that do, unless bad rows are skipped.
     """
     check_option(bad, ["raise", "skip"], "bad")
     check_option(frame, [name for name in FRAMES if name != PLAIN.name], "frame")
-    request = Request(columns, groups, Filter.of(where), bad, FRAMES[frame], tuple(also))
+    request = Request(columns, groups, Filter.of(where), bad, FRAMES[frame], tuple(also), tuple(covariates))
     path = check_file(path, "the points")
     ending = (path.suffixes or [""])[-2 if path.suffix == ".gz" and len(path.suffixes) > 1 else -1].lower()
     if ending in _TEXT:
@@ -137,13 +140,13 @@ def _points_of_geojson(path: Path, loaded: Any, request: Request) -> PointFile:
                     f"it has {named_list(list(properties))}."
                 )
             label = str(properties[groups])
-        for name in request.also:
+        for name in request.further:
             if name not in properties and not any(name in (other.get("properties") or {}) for other in features):
                 raise InvalidInputError(
-                    f"{path.name} has no property {name!r} for the numbers beside the place; "
+                    f"{path.name} has no property {name!r} for the {request.what_for(name)}; "
                     f"it has {named_list(list(properties))}."
                 )
-        also = [properties.get(name) for name in request.also]
+        also = [properties.get(name) for name in request.further]
         places = [geometry["coordinates"]] if kind == "Point" else geometry["coordinates"]
         for place in places:
             if request.bad == "raise" or _is_pair(place):
@@ -288,10 +291,10 @@ def _from_geometry(path: Path, request: Request) -> PointFile:
     lon, lat = geometry.x.to_numpy(), geometry.y.to_numpy()
     labels = None if groups is None else frame[groups].astype(str).to_numpy()
     also = []
-    for name in request.also:
+    for name in request.further:
         if name not in frame.columns:
             raise InvalidInputError(
-                f"{path.name} has no column {name!r} for the numbers beside the place; it has {list(frame.columns)}."
+                f"{path.name} has no column {name!r} for the {request.what_for(name)}; it has {list(frame.columns)}."
             )
         also.append(frame[name].tolist())
     found = Gathered(replace(request, where=None), path.name, request.frame, "row")

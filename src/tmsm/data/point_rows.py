@@ -54,6 +54,8 @@ class PointFile:
         The frame that the columns of the file are in: another one where they were converted.
     also
         Numbers of further columns that were asked for, shape (n,) each, in their order.
+    covariates
+        Those of columns that no row may lack, by their names.
     """
 
     path: Path
@@ -67,6 +69,7 @@ class PointFile:
     frame: Frame = EARTH
     read_as: Frame = EARTH
     also: tuple[FloatArray, ...] = ()
+    covariates: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.longitude.size
@@ -121,6 +124,16 @@ class Request:
     bad: str
     frame: Frame
     also: tuple[str, ...] = ()
+    covariates: tuple[str, ...] = ()
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """Names of all further columns of numbers."""
+        return (*self.also, *self.covariates)
+
+    def what_for(self, name: str) -> str:
+        """What a further column is asked for, for an error message."""
+        return "covariates" if name in self.covariates else "numbers beside the place"
 
     def places(self, header: Sequence[str], whose: str) -> Places:
         """Where it stands, among the columns."""
@@ -130,7 +143,7 @@ class Request:
             )
         asked = {}
         groups = None if self.groups is None else column_at(header, self.groups, "groups", whose)
-        also = tuple(column_at(header, name, "numbers beside the place", whose) for name in self.also)
+        also = tuple(column_at(header, name, self.what_for(name), whose) for name in self.further)
         if self.where is not None:
             # Names as they are looked for; the first of several that are the same.
             stripped = [column.strip() for column in header]
@@ -138,7 +151,7 @@ class Request:
         if self.columns is not None:
             names = zip(self.columns, self.frame.coordinates, strict=True)
             lon, lat = (column_at(header, wanted, what, whose) for wanted, what in names)
-            return Places(lon, lat, self.frame, groups, asked, also)
+            return self._checked(Places(lon, lat, self.frame, groups, asked, also), header)
         try:
             pair = find_pair(header, whose, self.frame)
         except UnknownColumnsError:
@@ -146,7 +159,17 @@ class Request:
             if wkt is None:
                 raise
             return Places(wkt, wkt, self.frame, groups, asked, also, wkt=True)
-        return Places(pair.longitude, pair.latitude, pair.frame, groups, asked, also)
+        return self._checked(Places(pair.longitude, pair.latitude, pair.frame, groups, asked, also), header)
+
+    def _checked(self, places: Places, header: Sequence[str]) -> Places:
+        """Raise where a covariate is a coordinate."""
+        for place in places.also[len(self.also) :]:
+            if place in (places.longitude, places.latitude):
+                raise InvalidInputError(
+                    f"The column {header[place].strip()!r} is a coordinate of the points, and cannot be a covariate of "
+                    "them."
+                )
+        return places
 
 
 @dataclass
@@ -167,6 +190,7 @@ class Gathered:
     n_rows: int = 0
     n_matching: int = 0
     seen: list[Any] = field(default_factory=list)
+    unusable: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
 
     def matches(self, values: Mapping[str, Any]) -> bool:
         """Whether the filter takes a row, which is counted."""
@@ -189,8 +213,10 @@ class Gathered:
 
     def add(self, number: int, a: Any, b: Any, label: str | None = None, also: Sequence[Any] = ()) -> None:
         """Take a longitude and a latitude in degrees, texts or numbers, of the row of this number, and more numbers."""
-        if is_missing(a) or is_missing(b) or any(map(is_missing, also)):
+        if is_missing(a) or is_missing(b) or any(map(is_missing, also[: len(self.request.also)])):
             self.n_without += 1
+            return
+        if self.request.bad == "raise" and self._lacks(number, also):
             return
         try:
             x, y = self._angle(a, 0), self._angle(b, 1)
@@ -198,7 +224,7 @@ class Gathered:
                 for value, limit, what in ((x, 360.0, 0), (y, 90.0, 1)):
                     if not abs(value) <= limit:
                         raise BadCellError(f"the {self.frame.coordinates[what]} {value:g} is beyond ±{limit:g} degrees")
-            more = [self._number(cell, name) for cell, name in zip(also, self.request.also, strict=True)]
+            more = [self._number(cell, name) for cell, name in zip(also, self.request.further, strict=True)]
         except BadCellError as error:
             self.complain(f"{self.unit} {number}: {error}")
             return
@@ -239,9 +265,36 @@ class Gathered:
         else:
             self.add(number, found["x"], found["y"], label, also)
 
+    def _lacks(self, number: int, also: Sequence[Any]) -> bool:
+        """Whether a row has no number for a covariate, which is noted: all such rows are told at once."""
+        lacks = False
+        for cell, name in zip(also[len(self.request.also) :], self.request.covariates, strict=True):
+            try:
+                self._number(cell, name)
+            except BadCellError:
+                self.unusable.setdefault(name, []).append((number, cell))
+                lacks = True
+        return lacks
+
+    def _complain_of_covariates(self) -> None:
+        """Raise where rows lack a covariate."""
+        for name, rows in self.unusable.items():
+            shown = ", ".join(str(number) for number, _ in rows[:3]) + (", …" if len(rows) > 3 else "")
+            total = f"{len(self.lon) + len({number for some in self.unusable.values() for number, _ in some}):,}"
+            blank = [cell for _, cell in rows if is_missing(cell)]
+            if len(blank) == len(rows):
+                problem = f"{len(rows):,} of {total} points without a value of the covariate {name!r}"
+            else:
+                text = next(cell for _, cell in rows if not is_missing(cell))
+                problem = f"{len(rows):,} of {total} points whose covariate {name!r} is no number, such as {text!r}"
+            raise InvalidInputError(
+                f"{self.name} has {problem} ({self.unit}{'s' * (len(rows) > 1)} {shown}). Fill in the numbers, or "
+                "leave such points out."
+            )
+
     def _number(self, value: Any, name: str) -> float:
         try:
-            if isinstance(value, bool | np.bool_):
+            if isinstance(value, bool | np.bool_) or is_missing(value):
                 raise ValueError
             number = parse_number(value.strip()) if isinstance(value, str) else float(value)
         except (TypeError, ValueError):
@@ -269,9 +322,12 @@ class Gathered:
         where = self.request.where
         if where is not None and not self.n_matching and self.n_rows:
             raise InvalidInputError(where.describe_absence(self.n_rows, self.seen, path.name))
+        self._complain_of_covariates()
         labels = None if self.request.groups is None else np.array(self.labels, dtype=str)
+        names, n_also = self.request.further, len(self.request.also)
+        more = tuple(np.array(self.also).reshape(-1, len(names)).T) if names else ()
         return PointFile(
             path, np.array(self.lon), np.array(self.lat), labels, self.n_without, columns,
-            self.n_bad, self.first_bad, self.frame, self.frame,
-            tuple(np.array(self.also).reshape(-1, max(len(self.request.also), 1)).T) if self.request.also else (),
+            self.n_bad, self.first_bad, self.frame, self.frame, more[:n_also],
+            dict(zip(self.request.covariates, more[n_also:], strict=True)),
         )  # fmt: skip

@@ -26,7 +26,7 @@ from tmsm.foundation.text import readable_share
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.manifolds.frames import Frame
 
-__all__ = ["Section", "html_report"]
+__all__ = ["Section", "TableSection", "html_report"]
 
 _LINE: dict[str, Any] = {"color": COLOURS[0], "width": 2, "shape": "hv"}
 _PANEL: dict[str, Any] = {
@@ -48,6 +48,15 @@ class Section:
     layout: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class TableSection:
+    """A table of a report: heading, text, and rows of cells, the first of which are the headings of the columns."""
+
+    title: str
+    text: str
+    rows: Sequence[Sequence[str]]
+
+
 def html_report(
     fits: Mapping[str, Fitted],
     *,
@@ -56,6 +65,7 @@ def html_report(
     frame: str | Frame | None = None,
     marks: Mapping[str, Any] | None = None,
     sections: Sequence[Section] = (),
+    tables: Sequence[TableSection] = (),
     reword: Callable[[str], str] | None = None,
 ) -> str:
     """A report on fits of the same points as one HTML page.
@@ -74,6 +84,8 @@ def html_report(
         Other points to show, label -> one point (3,) or several (n, 3), such as a truth that is known.
     sections
         Charts to show below the estimates.
+    tables
+        Tables to show above them.
     reword
         A function that every sentence goes through: the command has its own words for what Python users type.
     """
@@ -92,6 +104,7 @@ def html_report(
         headline=_headline(first),
         thinned=thinned,
         findings="\n".join(f'<li class="{f.kind}">{escape(say(f.text))}</li>' for f in findings(found, marked)),
+        tables="".join(_table_section(one, say) for one in tables),
         estimates="\n".join(_estimates(label, fit) for label, fit in found.items()),
         facts=_table([("", ""), *((name, say(text)) for name, text in facts_of(first))], heading=False, css="facts"),
         sections="".join(_section(k, section) for k, section in enumerate(sections)),
@@ -149,6 +162,11 @@ def _section(k: int, section: Section) -> str:
     return (
         f'<h2>{escape(section.title)}</h2><p>{escape(section.text)}</p><div class="panel chart" id="section{k}"></div>'
     )
+
+
+def _table_section(section: TableSection, say: Callable[[str], str]) -> str:
+    text = f'<p class="caption">{escape(say(section.text))}</p>' if section.text else ""
+    return f"<h2>{escape(section.title)}</h2>{text}{_table(section.rows)}"
 
 
 def _number(value: float, digits: int = 4) -> str:
