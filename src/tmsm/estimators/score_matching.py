@@ -28,7 +28,7 @@ from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence, error_df, small_sample_factor
 from tmsm.inference.regression import Regression
 from tmsm.matching.combination import combine
-from tmsm.matching.covariates import WithCovariates, coefficients_of, with_covariates
+from tmsm.matching.covariates import WithCovariates, coefficients_of
 from tmsm.matching.equations import LinearSums, residual_squares, sum_equations
 from tmsm.matching.exposure import LogExposure
 from tmsm.matching.likelihood import LikelihoodEquations, Truncated
@@ -39,6 +39,7 @@ from tmsm.matching.search import mean_objective, search
 from tmsm.matching.solve import Solution, solve
 from tmsm.matching.stacked import Stacked
 from tmsm.matching.tabulated import RowTable
+from tmsm.matching.turning import Turning, mean_of_parts, turned, with_covariates
 from tmsm.models.base import Model
 from tmsm.models.nonlinear import NonlinearModel
 from tmsm.regions import Region
@@ -177,7 +178,12 @@ class ScoreMatching(StreamingEstimator):
                 raise InvalidInputError(rows.describe_absence())
             return -mean_objective(equations, rows, fit.theta)
         standard = None if fit.regression is None else fit.regression.standard
-        sums = sum_equations(with_covariates(equations, standard), rows)
+        wide = with_covariates(equations, standard)
+        if isinstance(wide, Turning):
+            if len(rows.sample()) == 0:
+                raise InvalidInputError(rows.describe_absence())
+            return -mean_of_parts(wide, rows, fit.whole_theta)
+        sums = sum_equations(wide, rows)
         if sums is None or not sums.weight_sum > 0.0:
             raise InvalidInputError(rows.describe_absence())
         return -sums.objective(fit.whole_theta)
@@ -302,7 +308,9 @@ class ScoreMatching(StreamingEstimator):
 
     def _single(self, problem: Problem, choice: Choice) -> Fit:
         equations, rows = problem.equations(choice), problem.rows
-        assert isinstance(equations, OneWeight | WithCovariates)
+        assert isinstance(equations, OneWeight | WithCovariates | Turning)
+        if isinstance(equations, Turning):
+            return self._turned(problem, choice, equations)
         if isinstance(equations, OneWeight) and not equations.is_linear:
             return self._searched(problem, choice, equations)
         moments = accumulate(equations, rows)
@@ -352,8 +360,26 @@ class ScoreMatching(StreamingEstimator):
         influence = Influence(equations, solution.theta, moment_influence(solution))
         objective = mean_objective(equations, rows, solution.theta)
         facts = [("objective", f"{objective:.6g}")]
+        # What is known, or lies on the border of the family, has no slope of its own.
+        slope = solution.curvature if len(solution.curvature) == equations.model.size else None
+        fit = self._fit_of(problem, choice, solution, covariance, n, effective, influence, slope, facts, rows.n_outside)
+        return replace(fit, objective=objective)
+
+    def _turned(self, problem: Problem, choice: Choice, equations: Turning) -> Fit:
+        """A mean direction that turns with covariates, its concentration known."""
+        rows = problem.rows
+        solution, sums = turned(equations, rows)
+        problem.check_sums(sums.n, sums.weight_sum, sums.farthest)
+        covariance, n = None, sums.effective_n
+        if self.standard_errors:
+            squares = residual_squares(equations, rows, solution.theta)
+            factor = small_sample_factor(n, solution.tangent.shape[1])
+            covariance = factor * sandwich_covariance(solution, squares, sums.weight_sum)
+        influence = Influence(equations, solution.theta, moment_influence(solution))
+        objective = mean_of_parts(equations, rows, solution.theta)
+        facts = [("objective", f"{objective:.6g}")]
         fit = self._fit_of(
-            problem, choice, solution, covariance, n, effective, influence, solution.curvature, facts, rows.n_outside
+            problem, choice, solution, covariance, sums.n, n, influence, solution.curvature, facts, rows.n_outside
         )
         return replace(fit, objective=objective)
 
@@ -413,7 +439,7 @@ class ScoreMatching(StreamingEstimator):
         n: int,
         effective: float,
         influence: Influence,
-        slope: FloatArray,
+        slope: FloatArray | None,
         facts: list[tuple[str, str]],
         n_outside: int,
     ) -> Fit:
@@ -432,7 +458,8 @@ class ScoreMatching(StreamingEstimator):
         if problem.standard is not None and rows.covariates is not None:
             names = rows.covariates.names
             B = coefficients_of(theta, problem.setting.n_columns)
-            regression = Regression(model, names, problem.standard, B, covariance)
+            radius = influence.equations.radius if isinstance(influence.equations, Turning) else None
+            regression = Regression(model, names, problem.standard, B, covariance, radius)
             theta, covariance = B[:, 0].copy(), regression.theta_covariance(regression.at_mean)
             facts.append(("covariates", regression.description))
         return Fit(

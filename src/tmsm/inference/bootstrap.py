@@ -70,7 +70,8 @@ class Bootstrap:
                 offsets = self._offsets(field)
                 errors[field.name] = float(np.sqrt(np.mean(np.einsum("ij,ij->i", offsets, offsets))))
             else:
-                spread = np.std(self._unrolled(field), axis=0, ddof=1)
+                with np.errstate(invalid="ignore"):  # of estimates that are infinite the spread is not known
+                    spread = np.std(self._unrolled(field), axis=0, ddof=1)
                 errors[field.name] = float(spread) if np.ndim(spread) == 0 else spread
         return Parameters(**errors)
 
@@ -95,7 +96,9 @@ class Bootstrap:
                 radius = np.quantile(np.einsum("ij,j->i", (offsets @ vectors) ** 2, 1.0 / axes), level)
                 intervals[field.name] = np.sqrt(axes * radius)
             else:
-                low, high = np.quantile(self._unrolled(field), [tail, 1.0 - tail], axis=0)
+                values = self._unrolled(field)
+                between: Any = "linear" if np.isfinite(values).all() else "nearest"
+                low, high = np.quantile(values, [tail, 1.0 - tail], axis=0, method=between)
                 intervals[field.name] = (low, high) if np.ndim(low) else (float(low), float(high))
         return Parameters(**intervals)
 
