@@ -17,6 +17,7 @@ TRUTH = {"mean_direction": tmsm.lonlat_to_xyz(20.0, 15.0), "concentration": 8.0}
 MODEL = tmsm.VonMisesFisher()
 KINDS = {
     "one weight": lambda: (tmsm.ScoreMatching(MODEL, COAST, "saturating"), coast_rows()),
+    "a power of the density": lambda: (tmsm.ScoreMatching(MODEL, COAST, "saturating", robust=0.3), coast_rows()),
     "several weights": lambda: (tmsm.ScoreMatching(MODEL, COAST, "combined"), coast_rows()),
     "a likelihood under truncation": lambda: (tmsm.TruncatedMLE(MODEL, COAST), coast_rows()),
     "a likelihood": lambda: (tmsm.NaiveMLE(MODEL), MODEL.sample(4000, random_state=0, **TRUTH)),

@@ -9,6 +9,7 @@ import numpy as np
 
 from tmsm.display.record import FitRecord, versions
 from tmsm.estimators.base import Estimator
+from tmsm.estimators.robust import power_of
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.encoding import UnknownClassError, imported_class
 from tmsm.foundation.errors import InvalidInputError, TmsmError
@@ -119,7 +120,7 @@ def _check_agreement(estimator: Estimator, fit: Fit, content: dict[str, Any]) ->
     if not random and again.model == fit.model:
         pairs = [(again.slope, fit.slope), (again.influence.matrix, fit.influence.matrix)]
         same = same and all(_close_arrays(*pair) for pair in pairs)
-    if not agrees or not same:
+    if not agrees or not same or power_of(again) != power_of(fit):
         function = fit.exposure is not None
         hint = " Is log_exposure the function that the fit was made with?" if function else ""
         raise InvalidInputError(f"the estimate in it is not that of its rows.{hint}")

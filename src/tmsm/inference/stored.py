@@ -23,7 +23,7 @@ from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
 from tmsm.inference.regression import Regression
 from tmsm.manifolds.frames import FRAMES
-from tmsm.matching.covariates import WithCovariates, coefficients_of, with_covariates
+from tmsm.matching.covariates import WithCovariates, coefficients_of
 from tmsm.matching.density_likelihood import DensityEquations, DensityLikelihood, TruncatedDensity
 from tmsm.matching.equations import Equations
 from tmsm.matching.exposure import KnownExposure, LogExposure
@@ -34,6 +34,7 @@ from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.robust import Robust
 from tmsm.matching.stacked import Stacked
+from tmsm.matching.turning import Turning, with_covariates
 from tmsm.models.base import LinearModel, Model
 from tmsm.models.nonlinear import NonlinearModel
 from tmsm.regions import Region
@@ -194,7 +195,7 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     else:
         equations = with_covariates(OneWeight(model, choice.parts[0].weight, exposure), standard)
     if "power" in content["rows"]:
-        equations = _restored_robust(content["rows"]["power"], equations, kept, theta)
+        equations = _restored_robust(content["rows"]["power"], configuration.get("robust"), equations, kept, theta)
     matrix = cast(FloatArray, _array(content["influence"], "influence", (P, equations.n_equations)))
     moments = None
     if content["moments"] is not None:
@@ -209,7 +210,9 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     facts = plain.pop("facts")
     influence, regression = Influence(equations, theta, matrix), None
     if columns is not None and standard is not None:
-        regression = Regression(model, columns.names, standard, coefficients_of(theta, 1 + len(standard)), covariance)
+        radius = equations.radius if isinstance(equations, Turning) else None
+        B = coefficients_of(theta, 1 + len(standard))
+        regression = Regression(model, columns.names, standard, B, covariance, radius)
         theta, covariance = regression.theta(regression.at_mean), regression.theta_covariance(regression.at_mean)
     return Fit(
         configuration=configuration,
@@ -322,9 +325,10 @@ def _restored_rows(value: Any, region: Region) -> Rows:
     return Rows.of_kept(region, X, weight, groups, on_border, frame, columns)
 
 
-def _restored_robust(power: Any, equations: Equations, kept: Rows, theta: FloatArray) -> Robust:
-    """Equations of rows that are weighted by a power of the density."""
-    if type(power) is not float or not 0.0 < power <= 2.0 or not isinstance(equations, OneWeight):
+def _restored_robust(power: Any, asked: Any, equations: Equations, kept: Rows, theta: FloatArray) -> Robust:
+    """Equations of rows that are weighted by a power of the density: the one that was asked for, or by "auto"."""
+    known = type(power) is float and 0.0 < power <= 2.0 and asked in (power, "auto")
+    if not known or not isinstance(equations, OneWeight):
         raise InvalidInputError(f"power is not what tmsm writes: {short_repr(power)}.")
     return Robust.about(equations, power, kept, theta)
 
