@@ -24,6 +24,7 @@ from tmsm.cli.options import (
     Points,
     PointsWhere,
     RegionText,
+    Robust,
     Sky,
     Weight,
     Where,
@@ -48,6 +49,7 @@ def fit(
     background: Background = False,
     background_map: BackgroundMap = None,
     covariate: Covariates = None,
+    robust: Robust = None,
     known: Known = None,
     also: Also = None,
     within: Within = None,
@@ -73,7 +75,7 @@ def fit(
     """Fit a model to points that were only seen inside a border."""
     from tmsm.cli.borders import border_files, frame_of
     from tmsm.cli.factors import factor_notes, read_factors
-    from tmsm.cli.inputs import Observed, check_factors, make_estimator, read_background, read_marks
+    from tmsm.cli.inputs import Observed, check_factors, make_estimator, read_background, read_marks, read_power
     from tmsm.cli.models import make_model
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.results import show_result, write_pictures
@@ -88,14 +90,16 @@ def fit(
         model, known or [], factors=factors, interaction=interaction,
         background=read_background(background, background_map, frame_of(sky)),
     )  # fmt: skip
+    power = read_power(robust)
     marks = read_marks(mark or [], frame_of(sky))
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
         outside=outside, exposure=exposure, factors=factors, covariates=covariate or [],
     )  # fmt: skip
     estimator = make_estimator(
-        method, chosen.on(observed.border.manifold) if factors else chosen, observed.border, weight, observed.exposure
-    )
+        method, chosen.on(observed.border.manifold) if factors else chosen, observed.border, weight, observed.exposure,
+        robust=power,
+    )  # fmt: skip
     estimator.fit(observed.points, groups=observed.labels, covariates=observed.covariates)
     show_result(estimator, json=json, save=save, report=report)
     for note in [*(factor_notes(estimator, factors) if factors else []), *observed.notes()]:

@@ -36,6 +36,7 @@ __all__ = [
     "read_background",
     "read_exposure",
     "read_marks",
+    "read_power",
     "read_table",
     "reading_notes",
     "rows_inside",
@@ -55,19 +56,29 @@ def make_estimator(
     weight: str,
     exposure: ExposureMap | None = None,
     option: str = "--method",
+    *,
+    robust: float | Literal["auto"] | None = None,
 ) -> Estimator:
     """The estimator that a method's name stands for; None for the method that suits the model."""
+    if robust is not None and not model.is_linear:
+        raise InvalidInputError(
+            "--robust is for exponential families, not for mixtures and heavy tails: leave it out, or use another model."
+        )
     if method is None:
         method = usual_method(model, region.manifold.dim)
     check_option(method, METHODS, option)
     if method == "naive" and exposure is not None:
         raise InvalidInputError(f"--exposure is not for {option} naive, which takes every place for equally well seen.")
+    if robust is not None and method != "score":
+        raise InvalidInputError(
+            f"--robust is for {option} score, not for {option} {method}: a likelihood follows every point, bad ones too."
+        )
     if method in ("naive", "mle"):
         if weight != "auto":
             raise InvalidInputError(f"--weight is for score matching, not for {option} {method}.")
         return NaiveMLE(model) if method == "naive" else TruncatedMLE(model, region, log_exposure=exposure)
     refine: Literal["mle"] | None = "mle" if method == "refined" else None
-    return ScoreMatching(model, region, weight, log_exposure=exposure, refine=refine)
+    return ScoreMatching(model, region, weight, log_exposure=exposure, refine=refine, robust=robust)
 
 
 def check_factors(factors: Sequence[Factor], interaction: bool, others: Mapping[str, object]) -> None:
@@ -186,6 +197,19 @@ def read_background(uniform: bool, path: Path | None, frame: Frame) -> Any:
     found = ExposureMap.from_file(path)
     check_agreement(path, found.frame, frame)
     return found
+
+
+def read_power(text: str | None) -> float | Literal["auto"] | None:
+    """The power of a robust fit, "auto", or None."""
+    if text is None or text == "auto":
+        return None if text is None else "auto"
+    try:
+        power = parse_number(text)
+    except ValueError:
+        power = np.nan
+    if not 0.0 <= power <= 2.0:
+        raise InvalidInputError(f"--robust {text!r} must be auto, or a number from 0 to 2 such as 0.3.")
+    return power
 
 
 def _checked_covariates(names: Sequence[str], factors: Sequence[str]) -> list[str]:

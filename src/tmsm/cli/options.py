@@ -27,6 +27,7 @@ __all__ = [
     "Points",
     "PointsWhere",
     "RegionText",
+    "Robust",
     "Sky",
     "Weight",
     "Where",
@@ -119,6 +120,15 @@ Covariates = Annotated[
 ]
 Known = Annotated[
     list[str] | None, typer.Option("--known", metavar="NAME=NUMBER", help="What is known, such as concentration=6.")
+]
+Robust = Annotated[
+    str | None,
+    typer.Option(
+        "--robust",
+        metavar="C|auto",
+        help="Let a few bad points not pull the fit away: weight each by its density to the power C, such as 0.3; auto "
+        "takes the smallest that the points allow.",
+    ),
 ]
 Weight = Annotated[
     str, typer.Option(help="auto, geodesic, projected, chordal, saturating, normal, componentwise or combined.")
