@@ -47,12 +47,17 @@ def region_of(setting):
     return SETTINGS[setting][0]()
 
 
-def sample(setting, effect, seed, n=ROWS, region=None):
-    """Points (n, 3) inside the region with the years (n,) that they come from, spread evenly."""
+def sample(setting, effect, seed, n=ROWS, region=None, concentration=None):
+    """Points (n, 3) inside the region with the years (n,) that they come from, spread evenly.
+
+    With a known concentration the centre turns as much, and the spread stays as it is.
+    """
     rng = np.random.default_rng([seed, len(setting), EFFECTS.index(effect)])
     region = region_of(setting) if region is None else region
     years = rng.uniform(*YEARS, n)
     theta = np.column_stack([np.ones(n), years]) @ coefficients(setting, effect).T
+    if concentration is not None:
+        theta *= concentration / np.linalg.norm(theta, axis=1)[:, None]
     X, left = np.empty((n, 3)), np.arange(n)
     while len(left):
         drawn = draw(theta[left], rng)
@@ -90,17 +95,17 @@ def direction_is_covered(fit, year, truth, level=0.95):
 class Simulated:
     """What fits of many samples cover, and how often their tests reject at 5 %."""
 
-    def __init__(self, setting, effect, weight="auto"):
-        self.setting, self.effect = setting, effect
+    def __init__(self, setting, effect, weight="auto", concentration=None):
+        self.setting, self.effect, self.concentration = setting, effect, concentration
         self.region = region_of(setting)
-        self.estimator = tmsm.ScoreMatching(MODEL, self.region, weight)
+        self.estimator = tmsm.ScoreMatching(tmsm.VonMisesFisher(concentration), self.region, weight)
         self.truth = coefficients(setting, effect)
         self.errors, self.coefficients, self.concentrations, self.directions = [], [], [], []
         self.rejected = {}
 
     def add(self, seed, n=ROWS):
         """One more sample."""
-        X, years = sample(self.setting, self.effect, seed, n, self.region)
+        X, years = sample(self.setting, self.effect, seed, n, self.region, self.concentration)
         fit = self.estimator.fit(X, covariates={"year": years})
         away = (fit.coefficients_ - self.truth) / fit.coefficient_errors_
         self.errors.append(away)
@@ -110,7 +115,8 @@ class Simulated:
         low, high = found.confidence_interval().concentration
         theta = np.column_stack([np.ones(3), at]) @ self.truth.T
         kappa = np.linalg.norm(theta, axis=1)
-        self.concentrations.append((low <= kappa) & (kappa <= high))
+        if self.concentration is None:
+            self.concentrations.append((low <= kappa) & (kappa <= high))
         pairs = zip(at, theta / kappa[:, None], strict=True)
         self.directions.append([direction_is_covered(fit, *pair) for pair in pairs])
         for test in fit.covariate_tests_:
@@ -126,4 +132,4 @@ class Simulated:
             "direction": self.directions,
             **{f"rejected, {question}, {kind}": hits for (question, kind), hits in self.rejected.items()},
         }
-        return {name: 100.0 * float(np.mean(values)) for name, values in shares.items()}
+        return {name: 100.0 * float(np.mean(values)) for name, values in shares.items() if values}

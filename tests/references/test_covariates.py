@@ -11,7 +11,9 @@ from tmsm.data.covariates import Covariates
 from tmsm.data.rows import Rows
 from tmsm.inference.covariate_tests import _Restriction
 from tmsm.matching.covariates import WithCovariates, lifted
-from tmsm.matching.equations import row_residuals, sum_equations
+from tmsm.matching.equations import linearise, row_residuals, sum_equations, sum_residuals
+from tmsm.matching.one_weight import OneWeight
+from tmsm.matching.turning import Turning, mean_of_parts
 from tmsm.weights import Combined, Saturating
 
 MODEL = regression.MODEL
@@ -149,3 +151,66 @@ def test_sums_of_parts_are_added(rows):
     columns = replace(Covariates.of(years, len(X)), standard=equations.standard)
     sums = [sum_equations(equations, Rows.of(X[k], fit.region).with_covariates(columns.take(k))) for k in parts]
     np.testing.assert_allclose((sums[0] + sums[1]).A, fit.moments_.A, rtol=1e-12)
+
+
+def turning(rows, region, radius=6.0):
+    X, years, noise = rows
+    table = Rows.of(X, region).with_covariates(Covariates.of(np.column_stack([years, noise]), len(X)))
+    inner = OneWeight(tmsm.VonMisesFisher(radius).on(region.manifold), Saturating(0.4))
+    return Turning(inner, table.standard()), table
+
+
+def test_derivatives_at_a_known_concentration(rows):
+    equations, table = turning(rows, regression.region_of("hemisphere"))
+    point = equations.constraint.point(np.random.default_rng(1).standard_normal(9))
+    b, h, n = point.theta, 1e-4, len(table)
+    k = equations.constraint.n_free
+    assert point.jacobian.shape == (9, k) == (9, 6)
+    steps = h * np.eye(k)
+    ahead, behind = ([point.moved(sign * s).theta for s in steps] for sign in (1, -1))
+    np.testing.assert_allclose(point.jacobian, (np.array(ahead) - behind).T / (2 * h), atol=1e-7)
+    covector = np.random.default_rng(2).standard_normal(9)
+
+    def along(s):
+        return covector @ point.moved(s).theta
+
+    bend = [[(along(s + t) - along(s - t) - along(t - s) + along(-s - t)) / (4 * h * h) for s in steps] for t in steps]
+    np.testing.assert_allclose(point.bend(covector), bend, atol=1e-6)
+    sums = table.total(lambda block: equations.terms(block).sums(b, block.weights())) / n
+    slope = [(mean_of_parts(equations, table, b + s) - mean_of_parts(equations, table, b - s)) for s in h * np.eye(9)]
+    np.testing.assert_allclose(2.0 * sums[1:10], np.array(slope) / (2 * h), atol=1e-7)
+    np.testing.assert_allclose(sum_residuals(equations, table, b).mean, sums[1:10], atol=1e-12)
+    np.testing.assert_allclose(linearise(equations, table, b)[0], sums[10:].reshape(9, 9), atol=1e-7)
+
+
+def test_known_concentration_keeps_the_length(rows):
+    X, years, noise = rows
+    region = regression.region_of("hemisphere")
+    Z = np.column_stack([years, noise])
+    fit = tmsm.ScoreMatching(tmsm.VonMisesFisher(6.0), region).fit(X, covariates=Z)
+    found = fit.predict_params(Z[:50])
+    np.testing.assert_allclose(np.linalg.norm(found.natural_params, axis=1), 6.0)
+    np.testing.assert_array_equal(found.std_errors.concentration, np.zeros(50))
+    v = np.column_stack([np.ones(50), Z[:50]]) @ fit.coefficients_.T
+    np.testing.assert_allclose(found.mean_direction, v / np.linalg.norm(v, axis=1)[:, None], atol=1e-8)
+    # No other B in the set has a lower J.
+    equations, table = fit.result_.influence.equations, fit.result_.kept
+    lowest = mean_of_parts(equations, table, fit.result_.whole_theta)
+    point = equations.constraint.point(fit.result_.whole_theta)
+    for s in np.eye(point.jacobian.shape[1]):
+        assert mean_of_parts(equations, table, point.moved(0.05 * s).theta) > lowest
+        assert mean_of_parts(equations, table, point.moved(-0.05 * s).theta) > lowest
+    assert fit.score(X, covariates=Z) > tmsm.ScoreMatching(tmsm.VonMisesFisher(6.0), region).fit(X).score(X)
+    with pytest.raises(tmsm.errors.InvalidInputError, match="its equations are not linear"):
+        _ = fit.moments_
+
+
+def test_without_an_effect_known_concentration_is_that_of_one_direction(rows):
+    """A covariate that is balanced at every point leaves the estimate as it is without it."""
+    X = np.repeat(rows[0], 2, axis=0)
+    balanced = np.tile([-1.0, 1.0], len(rows[0]))
+    model, region = tmsm.VonMisesFisher(6.0), regression.region_of("hemisphere")
+    plain = tmsm.ScoreMatching(model, region, Saturating(0.4)).fit(X)
+    fit = tmsm.ScoreMatching(model, region, Saturating(0.4)).fit(X, covariates=balanced)
+    np.testing.assert_allclose(fit.natural_params_, plain.natural_params_, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(fit.coefficients_[:, 1], 0.0, atol=1e-8)

@@ -55,6 +55,19 @@ def test_a_sharper_density_does_not_move_its_centre():
     assert share["rejected, centre, score"] <= 15.0
 
 
+@pytest.mark.parametrize(("effect", "least", "most"), [("turning", 90.0, 100.0), ("none", 0.0, 15.0)])
+def test_a_known_concentration(effect, least, most):
+    """The hemisphere's two changes across the mean have no part along it, so that the length can be kept."""
+    found = Simulated("hemisphere", effect, concentration=6.0)
+    for seed in range(50):
+        found.add(seed)
+    assert np.mean(found.directions) > 0.95 - 4.0 * np.sqrt(0.05 * 0.95 / 50)
+    assert np.abs(np.mean(found.errors, axis=0)[[0, 2], 1]).max() < 4.0 / np.sqrt(50)
+    for name, share in found.report().items():
+        if name.startswith("rejected"):
+            assert least <= share <= most, name
+
+
 @pytest.mark.parametrize("setting", SEEDS)
 def test_ignoring_the_border_is_wrong(setting):
     """The control: the same rows on the whole sphere."""

@@ -32,11 +32,8 @@ def summary_of(fit: Fit) -> str:
     parts = [fit.heading, rule, table, rule]
     if fit.regression is not None:
         table = plain_table(coefficient_rows(fit.regression, fit.error_df))
-        parts += [
-            "These are the parameters at the mean of the covariates. Coefficients of θ(z) = B (1, z):",
-            table,
-            rule,
-        ]
+        what = "θ(z) = B (1, z)" if fit.regression.radius is None else "the direction of θ(z), that of B (1, z)"
+        parts += [f"These are the parameters at the mean of the covariates. Coefficients of {what}:", table, rule]
     return "\n".join([*parts, facts_text(facts_of(fit))])
 
 

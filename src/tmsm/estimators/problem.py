@@ -13,18 +13,20 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.manifolds import Manifold
 from tmsm.manifolds.frames import check_frames
-from tmsm.matching.covariates import lifted, with_covariates
+from tmsm.matching.covariates import lifted
 from tmsm.matching.equations import Equations
 from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.stacked import Stacked
+from tmsm.matching.turning import with_covariates
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint, FixedNorm
 from tmsm.weights.policies import Choice, Setting
 
 __all__ = ["Problem", "check_covariates"]
 
+_TURNING = "Combined weights with covariates need an unknown concentration: use 'saturating'."
 _NOT_LINEAR = "Combined weights need a density that is linear in its parameters: use 'saturating'."
 
 
@@ -74,6 +76,8 @@ class Problem:
             check_covariates(model)
             standard = rows.standard()
             n_columns = 1 + len(rows.covariates.names)
+            if not model.constraint.is_flat:
+                why_single = why_single or _TURNING
         setting = Setting(sample.view, model.constraint.n_free * n_columns, n_rows, why_single, n_columns)
         return cls(model, rows, setting, exposure, kept, share, standard)
 
@@ -103,7 +107,7 @@ class Problem:
 
 
 def check_covariates(model: Model) -> None:
-    """Raise unless θ may be linear in covariates: the family is linear, and what is known of θ is too."""
+    """Raise unless θ may depend on covariates: in a linear family, of which a linear part or the length is known."""
     name = type(model).__name__
     if not model.is_linear:
         raise InvalidInputError(
@@ -111,13 +115,8 @@ def check_covariates(model: Model) -> None:
             "exponential family."
         )
     constraint = model.constraint
-    if constraint.is_flat:
+    if constraint.is_flat or isinstance(constraint, FixedNorm):
         return
-    if isinstance(constraint, FixedNorm):
-        raise InvalidInputError(
-            f"{name} with a known concentration has |θ| fixed, and θ that is linear in covariates changes its length: "
-            "leave the concentration out, which is then estimated with the coefficients."
-        )
     raise InvalidInputError(
         f"The θ of {name} lie in a curved set, and θ that is linear in covariates leaves it: use the family of all θ, "
         "which is FisherBingham for Kent and Bingham for Watson."

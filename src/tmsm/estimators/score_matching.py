@@ -218,6 +218,10 @@ class ScoreMatching(StreamingEstimator):
             raise InvalidInputError(
                 "A robust fit has no moments to add: the weight of each row depends on the estimate from all of them."
             )
+        if moments is None and isinstance(self.result_.influence.equations, Turning):
+            raise InvalidInputError(
+                "A fit with covariates at a known concentration has no moments to add: its equations are not linear."
+            )
         if moments is None:
             raise InvalidInputError(
                 "Combined weights have no moments to add: their quadratic form depends on all rows. "

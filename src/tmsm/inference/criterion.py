@@ -10,10 +10,10 @@ from tmsm.data.covariates import Standard
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.inference.influence import Influence
-from tmsm.matching.covariates import with_covariates
 from tmsm.matching.equations import row_residuals
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
+from tmsm.matching.turning import Turning, with_covariates
 from tmsm.models.base import Model
 from tmsm.weights import plain_weight
 
@@ -63,7 +63,8 @@ def information_criterion(
     if equations.is_linear:
         values = (e + row_residuals(equations, rows, np.zeros_like(theta))) @ theta
     else:
-        values = np.concatenate(list(rows.map(lambda block: one.terms(block).objective(theta))))
+        nonlinear = equations if isinstance(equations, Turning) else one
+        values = np.concatenate(list(rows.map(lambda block: nonlinear.terms(block).objective(theta))))
     w = rows.relative_weights()
     psi = influence.of(rows)
     own = float(w**2 @ np.einsum("ij,ij->i", e, psi))

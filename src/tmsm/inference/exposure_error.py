@@ -15,6 +15,7 @@ from tmsm.matching.equations import Equations, row_residuals
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.robust import Robust
 from tmsm.matching.stacked import Stacked
+from tmsm.matching.turning import Turning
 
 __all__ = ["exposure_cautions", "exposure_shift"]
 
@@ -30,14 +31,14 @@ def exposure_shift(influence: Influence, covariance: FloatArray, rows: Rows) -> 
     """
     solved = influence.equations
     equations = solved.inner if isinstance(solved, Robust) else solved
-    if not isinstance(equations, OneWeight | Stacked | WithCovariates) or equations.exposure is None:
+    if not isinstance(equations, OneWeight | Stacked | WithCovariates | Turning) or equations.exposure is None:
         return None
     coarser = equations.exposure.with_coarser_differences
     if coarser is None:
         return None
     some = rows.spread(_ROWS)
     other: Equations
-    if isinstance(equations, WithCovariates):
+    if isinstance(equations, WithCovariates | Turning):
         other = equations.with_exposure(coarser)
     else:
         other = replace(equations, exposure=coarser)

@@ -27,6 +27,7 @@ from tmsm.inference.influence import Influence, group_errors
 from tmsm.inference.profile import profile_interval
 from tmsm.inference.regression import Regression
 from tmsm.manifolds.frames import PLAIN, Frame
+from tmsm.matching.covariates import row_thetas
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.moments import Moments, StatisticSums
 from tmsm.matching.node_likelihood import NodeLikelihood
@@ -280,15 +281,16 @@ class Fit:
             projection = tangent_projection(self.slope, tangent, inverse)
         return QuadraticDiscrepancy.of(self.theta, covariance, tangent, projection)
 
-    def log_gradient(self, block: Block) -> tuple[FloatArray, FloatArray]:
-        """∇ log p of rows at the estimate, (n, D), and what multiplies θ at each: 1, or (1, z) of covariates."""
+    def log_gradient(self, block: Block) -> tuple[FloatArray, FloatArray | None]:
+        """∇ log p of rows at the estimate, (n, D), and of a fit with covariates ∂θ/∂B at each, (n, p, p (1 + q))."""
         X = np.ascontiguousarray(block.X)
         if self.regression is None or block.covariates is None:
-            return self.model.log_gradient(X, self.theta), np.ones((len(X), 1))
+            return self.model.log_gradient(X, self.theta), None
         design = self.regression.standard.design(block.covariates)
-        columns = zip(design.T, self.regression.B.T, strict=True)
-        psi = sum(z[:, None] * self.model.log_gradient(X, np.ascontiguousarray(beta)) for z, beta in columns)
-        return np.asarray(psi), design
+        thetas = row_thetas(self.regression.B, design, self.regression.radius)
+        units = zip(thetas.T, np.eye(len(self.theta)), strict=True)
+        psi = sum(along[:, None] * self.model.log_gradient(X, unit) for along, unit in units)
+        return np.asarray(psi), self.regression.slopes(design)
 
     def confidence_region(self, name: str, level: float) -> ConfidenceRegion:
         """The confidence region of a centre; kept for the next time."""

@@ -1,9 +1,9 @@
-"""Natural parameters that are linear in covariates: coefficients with errors, and the parameters at given values."""
+"""Natural parameters that depend on covariates: coefficients with errors, and the parameters at given values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -13,6 +13,7 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, NotFittedError
 from tmsm.foundation.frames import native_frame
 from tmsm.inference.delta import confidence_interval, standard_errors
+from tmsm.matching.covariates import row_thetas
 from tmsm.models.base import Model
 from tmsm.models.parameters import Parameters
 
@@ -39,6 +40,8 @@ class Regression:
         Coefficients of that form on centred and scaled covariates, shape (p, 1 + q).
     covariance
         Of the entries of B, row after row, shape (p (1 + q), p (1 + q)); None where it was not computed.
+    radius
+        The length of θ where it is known; then θ(z) is B (1, z), made so long.
     """
 
     model: Model
@@ -46,6 +49,7 @@ class Regression:
     standard: Standard
     B: FloatArray
     covariance: FloatArray | None
+    radius: float | None = None
 
     @property
     def n_columns(self) -> int:
@@ -95,19 +99,30 @@ class Regression:
 
     def theta(self, design: FloatArray) -> FloatArray:
         """θ at (1, z), z centred and scaled, shape (p,)."""
-        found: FloatArray = self.B @ design
-        return found
+        return row_thetas(self.B, design[None, :], self.radius)[0]
 
     def theta_covariance(self, design: FloatArray) -> FloatArray | None:
         """Its covariance, shape (p, p)."""
         if self.covariance is None:
             return None
-        along = np.asarray(np.kron(np.eye(len(self.B)), design), dtype=np.float64)
+        along = self.slopes(design[None, :])[0]
         return along @ self.covariance @ along.T
+
+    def slopes(self, design: FloatArray) -> FloatArray:
+        """∂θ/∂B at rows of (1, z), z centred and scaled, shape (n, p, p (1 + q))."""
+        n, p = len(design), len(self.B)
+        out: FloatArray = (np.eye(p)[None, :, :, None] * design[:, None, None, :]).reshape(n, p, -1)
+        if self.radius is None:
+            return out
+        # ∂θ/∂v = (κ/|v|)(I − vvᵀ/|v|²) for v = B (1, z).
+        v = design @ self.B.T
+        length = np.linalg.norm(v, axis=1)[:, None, None]
+        unit = v[:, :, None] / length
+        return np.asarray(self.radius / length * (out - unit * (unit.transpose(0, 2, 1) @ out)))
 
     def with_covariance(self, covariance: FloatArray) -> Regression:
         """The same with another covariance."""
-        return Regression(self.model, self.names, self.standard, self.B, covariance)
+        return replace(self, covariance=covariance)
 
     def predict(self, Z: Any, error_df: float | None) -> PredictedParameters:
         """The named parameters at rows of covariates."""
@@ -184,7 +199,8 @@ class PredictedParameters:
     @property
     def natural_params(self) -> FloatArray:
         """θ(z) of the family as it was written, shape (m, p)."""
-        found: FloatArray = self.design @ self.regression.B.T @ self.regression.model.to_original().T
+        thetas = row_thetas(self.regression.B, self.design, self.regression.radius)
+        found: FloatArray = thetas @ self.regression.model.to_original().T
         return found
 
     @property

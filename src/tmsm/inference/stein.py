@@ -137,7 +137,7 @@ def _features(found: Fit, rows: Rows) -> _Features:
         Y = np.ascontiguousarray(block.X)
         field = weight.field(block.view)
         g = np.broadcast_to(np.asarray(field.isotropic), len(Y)).astype(np.float64)
-        psi, design = found.log_gradient(block)
+        psi, slopes = found.log_gradient(block)
         if found.exposure is not None:
             psi = psi + found.exposure.gradient(Y)
         u = g[:, None] * manifold.function_laplacians(Y)
@@ -146,7 +146,7 @@ def _features(found: Fit, rows: Rows) -> _Features:
         P = np.stack([manifold.function_velocity(Y, axis) for axis in axes], axis=2)
         # ∂ψ/∂θ, column by column of the embedding space.
         slope = np.stack([tangent.gradient_dot(Y, axis) for axis in axes], axis=1) * g[:, None, None]
-        slope = (slope[:, :, :, None] * design[:, None, None, :]).reshape(len(Y), E, -1)
+        slope = slope if slopes is None else slope @ slopes
         return manifold.functions(Y), g, u, P, slope
 
     X, *others = (np.concatenate(parts) for parts in zip(*rows.map(block_features), strict=True))

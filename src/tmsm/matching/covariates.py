@@ -25,10 +25,11 @@ from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.stacked import Stacked, block_diagonal
 from tmsm.models.base import Model
-from tmsm.models.constraints import AffineSubspace, Constraint, Unrestricted
+from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, Unrestricted
+from tmsm.models.turned_set import TurnedSet
 from tmsm.weights import EquationPart
 
-__all__ = ["WithCovariates", "coefficients_of", "lifted", "with_covariates"]
+__all__ = ["WithCovariates", "coefficients_of", "lifted", "row_thetas"]
 
 
 def coefficients_of(theta: FloatArray, n_columns: int) -> FloatArray:
@@ -36,20 +37,25 @@ def coefficients_of(theta: FloatArray, n_columns: int) -> FloatArray:
     return theta.reshape(-1, n_columns)
 
 
+def row_thetas(B: FloatArray, design: FloatArray, radius: float | None) -> FloatArray:
+    """θ of every row (1, z) of a design (n, 1 + q), shape (n, p): B (1, z), made as long as is known."""
+    theta: FloatArray = design @ B.T
+    if radius is not None:
+        theta *= radius / np.linalg.norm(theta, axis=1)[:, None]
+    return theta
+
+
 def lifted(constraint: Constraint, n_columns: int) -> Constraint:
-    """The B, row after row in one vector, with B (1, z) in a linear space for all z."""
+    """The B, row after row in one vector, with θ(z) in a linear space, or of a known length, for all z."""
     if isinstance(constraint, Unrestricted):
         return Unrestricted(constraint.size * n_columns)
+    if isinstance(constraint, FixedNorm):
+        return TurnedSet(constraint.radius, constraint.size, n_columns)
     assert isinstance(constraint, AffineSubspace), "others were refused"
     # What is known is the constant's, and nothing else moves.
     offset: FloatArray = np.kron(constraint.offset, np.eye(n_columns)[0])
     basis = np.asarray(np.kron(constraint.basis, np.eye(n_columns)), dtype=np.float64)
     return AffineSubspace(offset, basis)
-
-
-def with_covariates(equations: OneWeight | Stacked, standard: Standard | None) -> Equations:
-    """The equations as they are, or where there are covariates for the coefficients."""
-    return equations if standard is None else WithCovariates(equations, standard)
 
 
 @final
@@ -84,8 +90,14 @@ class WithCovariates(Equations):
         return lifted(self.inner.constraint, self.n_columns)
 
     @property
+    def radius(self) -> float | None:
+        """The length of θ where it is known."""
+        constraint = self.inner.constraint
+        return constraint.radius if isinstance(constraint, FixedNorm) else None
+
+    @property
     def is_linear(self) -> bool:
-        return self.inner.is_linear
+        return self.inner.is_linear and self.radius is None
 
     @property
     def is_combined(self) -> bool:
@@ -147,7 +159,13 @@ class _CovariateTerms(Terms):
 
     def residuals(self, theta: FloatArray) -> FloatArray:
         n, c = self.design.shape
-        B = coefficients_of(theta, c)
+        B, radius = coefficients_of(theta, c), self.equations.radius
+        if radius is not None:
+            e = np.array(self.inner.residuals(np.zeros(len(B))))
+            still = e.copy()
+            for along, unit in zip(row_thetas(B, self.design, radius).T, np.eye(len(B)), strict=True):
+                e += (along / radius)[:, None] * (self.inner.residuals(radius * unit) - still)
+            return (e[:, :, None] * self.design[:, None, :]).reshape(n, -1)
         # A_i θ(z_i) + b_i = r(β₀) + Σ z_a (r(β_a) − r(0)), r(θ) = A_i θ + b_i.
         e = np.array(self.inner.residuals(B[:, 0]))
         still = self.inner.residuals(np.zeros(len(B)))
