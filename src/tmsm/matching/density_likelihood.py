@@ -39,6 +39,10 @@ _FIRST_ROWS, _FOLLOWED = 4000, 3
 _NEAR = 1.0
 # Nodes are made for a θ; if the maximum turns out to lie where they do not serve, they are made again.
 _MAX_ROUNDS = 6
+# Nodes that tell maxima apart serve densities that bend so many times as much.
+_BENDS = 3.0
+# They reach such a share beyond the nodes with less than e to the minus so much of their height.
+_SLACK, _NEGLIGIBLE = 0.05, 10.0
 # Maxima that differ by less, in standard errors, are one: each was found with nodes of its own.
 _SAME = 0.5
 _LOWEST = -700.0
@@ -304,7 +308,7 @@ class TruncatedDensity:
                 plan = plan_nodes(self.model.at(theta), self.region, rows.X).affordable
                 n = 1.0 / float(rows.weight @ rows.weight)
                 if rough:
-                    found = self._on_grid(plan, rows)
+                    found = self._on_grid(plan if plan.prune is not None else plan.wider, rows)
                 else:
                     tangent = self.constraint.tangent(theta)
                     found = refined(lambda one: self._on_grid(one, rows), plan, theta, tangent, n)
@@ -345,9 +349,12 @@ class TruncatedDensity:
         if len(starts) == 1:
             return [(starts[0], 1)]
         found: list[tuple[float, FloatArray, FloatArray]] = []
+        likelihood: DensityLikelihood | None = None
         for start in with_progress(starts, len(starts), "searching"):
+            theta = self.constraint.point(start).theta
             try:
-                likelihood = self.near(self.constraint.point(start).theta, some, rough=True)
+                if likelihood is None or not self._serves_roughly(likelihood, theta):
+                    likelihood = self.near(theta, some, rough=True)
             except EstimationError:  # no such density inside the region
                 continue
             best = minimise_over(self.constraint, likelihood, [start])
@@ -363,6 +370,36 @@ class TruncatedDensity:
             else:
                 different.append((theta, information, 1))
         return [(theta, count) for theta, _, count in different]
+
+    def _serves_roughly(self, likelihood: DensityLikelihood, theta: FloatArray) -> bool:
+        """Whether nodes that tell maxima apart were made for a density with such an extent, which bends as much."""
+        if likelihood.nodes is None:
+            return True
+        if likelihood.cell is None or likelihood.pruned or likelihood.made_for is None:
+            return False
+        model, manifold = self.model, self.region.manifold
+        if not manifold.is_closed and self._reaches_beyond(likelihood.nodes, theta):
+            return False
+        X = likelihood.rows.X[:: -(-len(likelihood.rows.X) // 256)]
+        frame = manifold.tangent_frame(X)
+
+        def bend(at: FloatArray) -> float:
+            return max(float(np.abs(model.log_hessian(X, u, at)).max()) for u in frame)
+
+        return bend(theta) <= _BENDS * bend(likelihood.made_for)
+
+    def _reaches_beyond(self, nodes: FloatArray, theta: FloatArray) -> bool:
+        """Whether a density has mass next to the box round some nodes, where the region goes on."""
+        low, high = nodes.min(axis=0), nodes.max(axis=0)
+        slack = _SLACK * (high - low)
+        moved = []
+        for axis in np.eye(low.size) * slack:
+            for sign, near in ((-1.0, nodes - low < slack), (1.0, high - nodes < slack)):
+                moved.append(nodes[near[:, np.argmax(axis)]] + sign * axis)
+        beside = np.vstack(moved)
+        beside = beside[self.region.signed_distance(beside)[0] > 0.0]
+        top = float(self.model.log_kernel(nodes, theta).max())
+        return bool(len(beside)) and float(self.model.log_kernel(beside, theta).max()) > top - _NEGLIGIBLE
 
     def _from(self, theta: FloatArray) -> DensityMaximum:
         """The maximum that a search from θ ends in."""

@@ -28,7 +28,7 @@ def mixture_starts(model: Mixture, equations: Equations, rows: Rows) -> list[Flo
     some = rows.spread(_ROWS)
     X = np.concatenate(list(some.map(lambda block: block.X)))
     statistics, k = model.component.statistics(X), model.count
-    found = []
+    found: list[tuple[FloatArray, IntArray]] = []
     for labels in cluster_labels(X, k, model.manifold.is_flat):
         numbers = np.bincount(labels, minlength=k)
         moments = moment_fits(model.component, statistics, labels, k)
@@ -40,7 +40,8 @@ def mixture_starts(model: Mixture, equations: Equations, rows: Rows) -> list[Flo
         whole = moment_fit(model.component, statistics.mean(axis=0))
         if whole is not None:
             found.append((ladder(model.component, whole, k), np.ones(k, dtype=np.intp)))
-    return [model.from_rows(thetas, numbers, _log_integrals(model, rows, X, thetas)) for thetas, numbers in found]
+    masses = _log_integrals(model, rows, X, found)
+    return [model.from_rows(*one, own) for one, own in zip(found, masses, strict=True)]
 
 
 def _matched(model: Mixture, equations: Equations, rows: Rows, labels: IntArray) -> list[FloatArray | None]:
@@ -74,17 +75,16 @@ def _solved(model: Mixture, sums: LinearSums) -> FloatArray | None:
     return theta
 
 
-def _log_integrals(model: Mixture, rows: Rows, X: FloatArray, thetas: Sequence[FloatArray]) -> FloatArray | None:
-    """Integrals of the components over the region, shape (k,); None where they are not to be had."""
-    if not (rows.region.has_border and has_nodes(rows.region)):
-        return None
-    alone = model.with_count(1).beyond()
-    found = []
-    for theta in thetas:
-        density = alone.at(theta)
-        try:
-            nodes = plan_nodes(density, rows.region, X).nodes()
-        except (EstimationError, InvalidInputError):
-            return None
-        found.append(log_sum(density.log_kernel(nodes.X) + nodes.log_weights))
-    return np.array(found)
+def _log_integrals(
+    model: Mixture, rows: Rows, X: FloatArray, found: Sequence[tuple[FloatArray, IntArray]]
+) -> list[FloatArray | None]:
+    """Integrals of the components of each start over the region, shape (k,); None where they are not to be had."""
+    nowhere: list[FloatArray | None] = [None] * len(found)
+    if not found or not (rows.region.has_border and has_nodes(rows.region)):
+        return nowhere
+    try:
+        nodes = plan_nodes(model.at(model.from_rows(*found[0])), rows.region, X).nodes()
+    except (EstimationError, InvalidInputError):
+        return nowhere
+    centred = model.centred_statistics(nodes.X)
+    return [np.array([log_sum(centred @ own + nodes.log_weights) for own in thetas]) for thetas, _ in found]

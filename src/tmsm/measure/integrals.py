@@ -111,6 +111,11 @@ class Plan:
         return self._with_leaf(self.grid.leaf - 1)
 
     @property
+    def wider(self) -> Plan:
+        """With cells twice as wide, for what need not be accurate."""
+        return replace(self, grid=replace(self.grid, cell=max(self.grid.cell - 1, 1), cells=self.grid.cells))
+
+    @property
     def affordable(self) -> Plan:
         """The plan itself, or the finest coarser one that has not too many nodes."""
         try:
