@@ -57,6 +57,14 @@ def show_record(record: FitRecord, *, beside: bool = False) -> None:
     for row in rows[1:]:
         table.add_row(*(Text(visible(cell)) for cell in row))
     console.print(table)
+    for sentence, further in record.further_tables:
+        console.print(Text(visible(sentence)), style="bold")
+        below = Table(show_edge=False)
+        for k, name in enumerate(further[0]):
+            below.add_column(Text(visible(name)), justify="right" if k else "left")
+        for row in further[1:]:
+            below.add_row(*(Text(visible(cell)) for cell in row))
+        console.print(below)
     facts = Table(show_header=False, show_edge=False, box=None, padding=(0, 2, 0, 0))
     facts.add_column(style="dim", no_wrap=True)
     facts.add_column()

@@ -14,16 +14,20 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.display.summary import estimate_rows, facts_of
+from tmsm.display.summary import estimate_rows, facts_of, further_tables
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.given_files import check_file
 from tmsm.foundation.json_text import read_json
 from tmsm.foundation.text import facts_text, plain_table
 from tmsm.foundation.validation import short_repr
 from tmsm.foundation.whole_files import write_text
+from tmsm.inference.centre_moves import centre_moves
 from tmsm.inference.centres import centres_of, row_shares
+from tmsm.inference.covariate_tests import CovariateTest
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.inference.row_weights import weightless_rows
 from tmsm.inference.stored import MEMBERS, stored_fit
+from tmsm.matching.robust import Robust
 from tmsm.models.parameters import Field
 
 __all__ = ["FORMAT", "VERSION", "FitRecord", "components_of", "plain_numbers", "versions"]
@@ -80,6 +84,8 @@ class FitRecord:
                 "goodness_of_fit": None
                 if goodness is None
                 else {"statistic": goodness.statistic, "df": goodness.df, "p_value": goodness.p_value},
+                **_covariates_of(one),
+                **_robust_of(one),
                 "table": [list(row) for row in estimate_rows(one)],
                 "facts": [list(pair) for pair in facts_of(one)],
                 "made_by": made_by,
@@ -154,7 +160,15 @@ class FitRecord:
         """The table and the facts as plain text."""
         table = plain_table(self.content["table"])
         rule = "─" * max(len(line) for line in table.splitlines())
-        return "\n".join([self.content["title"], table, rule, facts_text(self.content["facts"])])
+        parts = [self.content["title"], table, rule]
+        for title, rows in self.further_tables:
+            parts += [title, plain_table(rows), rule]
+        return "\n".join([*parts, facts_text(self.content["facts"])])
+
+    @property
+    def further_tables(self) -> list[tuple[str, list[list[str]]]]:
+        """Tables below that of the estimates, with sentences that explain them."""
+        return [(one["title"], one["table"]) for one in self.content.get("further_tables", [])]
 
 
 def components_of(fit: Fit) -> list[dict[str, Any]]:
@@ -183,6 +197,57 @@ def components_of(fit: Fit) -> list[dict[str, Any]]:
     return found
 
 
+def _covariates_of(fit: Fit) -> dict[str, Any]:
+    """Coefficients, tests and moves of a fit with covariates, and their tables; empty of others."""
+    regression = fit.regression
+    if regression is None:
+        return {}
+    known = regression.covariance is not None
+    return {
+        "covariates": {
+            "names": list(regression.names),
+            "means": plain_numbers(regression.standard.center),
+            "ranges": plain_numbers(np.column_stack([regression.standard.low, regression.standard.high])),
+            "columns": ["constant", *regression.names],
+            "coefficients": plain_numbers(regression.coefficients),
+            "std_errors": plain_numbers(regression.coefficient_errors) if known else None,
+            "tests": [_test(test) for test in fit.covariate_tests] if known else [],
+            "centre_moves": [
+                {
+                    "covariate": move.covariate,
+                    "axes": list(move.axes),
+                    "for_one_unit": plain_numbers(move.velocity),
+                    "std_errors": None if move.std_errors is None else plain_numbers(move.std_errors),
+                }
+                for move in centre_moves(fit)
+            ],
+        },
+        "further_tables": [
+            {"title": title, "table": [list(row) for row in rows]} for title, rows in further_tables(fit)
+        ],
+    }
+
+
+def _robust_of(fit: Fit) -> dict[str, Any]:
+    """The power of a robust fit, and how many of the kept rows have nearly no weight; empty of others."""
+    equations, few = fit.influence.equations, weightless_rows(fit)
+    if few is None or not isinstance(equations, Robust):
+        return {}
+    return {"robust": {"power": float(equations.power), "rows_with_nearly_no_weight": int(few.sum())}}
+
+
+def _test(test: CovariateTest) -> dict[str, Any]:
+    return {
+        "covariate": test.covariate,
+        "question": test.question,
+        "sentence": test.sentence,
+        **{
+            name: {"statistic": plain_numbers(one.statistic), "df": one.df, "p_value": plain_numbers(one.p_value)}
+            for name, one in (("wald", test.wald), ("score", test.score))
+        },
+    }
+
+
 def _is_share(field: Field, component: int) -> bool:
     return field.component == component and field.own_title == "share"
 
@@ -193,6 +258,12 @@ def _is_table(value: Any, width: int | None = None) -> bool:
         return False
     width = len(value[0]) if width is None else width
     return all(len(row) == width and all(isinstance(cell, str) for cell in row) for row in value)
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and isinstance(one.get("title"), str) and _is_table(one.get("table")) for one in value
+    )
 
 
 def _is_texts(value: Any) -> bool:
@@ -255,6 +326,7 @@ _CHECKS: dict[str, Callable[[Any, dict[str, Any]], bool]] = {
     "goodness_of_fit": lambda value, _: _is_goodness(value),
     "table": lambda value, _: _is_table(value),
     "facts": lambda value, _: _is_table(value, 2),
+    "further_tables": lambda value, content: "further_tables" not in content or _is_tables(value),
     "made_by": lambda value, _: _is_texts(value),
     "fit": lambda value, content: "fit" not in content or (isinstance(value, dict) and set(value) == MEMBERS),
 }

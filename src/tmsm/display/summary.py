@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tmsm.foundation.text import facts_text, plain_table, shortened
+from tmsm.inference.centre_moves import centre_moves
 from tmsm.inference.centres import row_shares
 from tmsm.inference.delta import critical_square
 from tmsm.inference.fit import Fit
@@ -16,7 +17,7 @@ from tmsm.manifolds.frames import Frame
 from tmsm.models.parameters import Field
 from tmsm.models.readings import Reading
 
-__all__ = ["TableRow", "coefficient_rows", "estimate_rows", "facts_of", "summary_of"]
+__all__ = ["TableRow", "coefficient_rows", "estimate_rows", "facts_of", "further_tables", "move_rows", "summary_of"]
 
 # A summary shows no more of them.
 _MOST_COEFFICIENTS = 30
@@ -30,11 +31,21 @@ def summary_of(fit: Fit) -> str:
     table = plain_table(estimate_rows(fit))
     rule = "─" * max(len(line) for line in table.splitlines())
     parts = [fit.heading, rule, table, rule]
-    if fit.regression is not None:
-        table = plain_table(coefficient_rows(fit.regression, fit.error_df))
-        what = "θ(z) = B (1, z)" if fit.regression.radius is None else "the direction of θ(z), that of B (1, z)"
-        parts += [f"These are the parameters at the mean of the covariates. Coefficients of {what}:", table, rule]
+    for title, rows in further_tables(fit):
+        parts += [title, plain_table(rows), rule]
     return "\n".join([*parts, facts_text(facts_of(fit))])
+
+
+def further_tables(fit: Fit) -> list[tuple[str, list[TableRow]]]:
+    """What stands below the estimates of a fit with covariates: sentences, each with a table that it explains."""
+    if fit.regression is None:
+        return []
+    what = "θ(z) = B (1, z)" if fit.regression.radius is None else "the direction of θ(z), that of B (1, z)"
+    title = f"These are the parameters at the mean of the covariates. Coefficients of {what}:"
+    tables = [(title, coefficient_rows(fit.regression, fit.error_df))]
+    if moves := move_rows(fit):
+        tables.append(("How far the centre moves with one unit of a covariate, at the mean of all:", moves))
+    return tables
 
 
 def coefficient_rows(regression: Regression, error_df: float | None) -> list[TableRow]:
@@ -53,6 +64,27 @@ def coefficient_rows(regression: Regression, error_df: float | None) -> list[Tab
         if len(rows) > _MOST_COEFFICIENTS:
             rows.append(("…", f"{B.size - len(rows) + 1} more", "", ""))
             break
+    return rows
+
+
+def move_rows(fit: Fit) -> list[TableRow]:
+    """How far the centre moves with one unit of each covariate, with errors and intervals; empty where it cannot."""
+    moves = centre_moves(fit)
+    if not moves:
+        return []
+    manifold = fit.region.manifold
+    unit = fit.frame.unit if manifold.has_longitudes else manifold.distance_unit
+    quantile = np.sqrt(critical_square(1, 0.95, fit.error_df))
+    rows = [("", "estimate", "std. error", "95 % interval")]
+    for move in moves:
+        for k, axis in enumerate(move.axes):
+            value = unit.scale * move.velocity[k]
+            spread = bounds = ""
+            if move.std_errors is not None:
+                error = unit.scale * move.std_errors[k]
+                spread = f"{_number(error)}{unit.symbol}"
+                bounds = f"{_number(value - quantile * error)} to {_number(value + quantile * error)}{unit.symbol}"
+            rows.append((f"{move.covariate}: {axis}", f"{_number(value)}{unit.symbol}", spread, bounds))
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -11,9 +11,10 @@ from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.inference.delta import critical_square, tangent_spread
 from tmsm.inference.fit import Fit
 from tmsm.manifolds import Manifold
+from tmsm.models.base import Model
 from tmsm.models.parameters import Field
 
-__all__ = ["Centre", "Ellipse", "centres_of", "ellipse_of", "row_shares"]
+__all__ = ["Centre", "Ellipse", "centres_of", "ellipse_at", "ellipse_of", "row_shares"]
 
 _POINTS = 180
 
@@ -97,16 +98,33 @@ class Ellipse:
 
 def ellipse_of(fit: Fit, centre: Centre, level: float) -> Ellipse | None:
     """That of the centre of a component; None without errors, off surfaces, and where it would be no ellipse."""
-    manifold = fit.region.manifold
-    if fit.covariance is None or centre.field is None or manifold.dim != 2:
+    if fit.covariance is None or centre.field is None:
         return None
-    jacobian = fit.model.parameter_jacobian(fit.theta)[centre.field.name]
-    variances, axes = tangent_spread(jacobian @ fit.covariance @ jacobian.T, 2)
-    half_axes = np.sqrt(critical_square(2, level, fit.error_df) * np.maximum(variances, 0.0))
+    manifold = fit.region.manifold
+    found = ellipse_at(manifold, fit.model, fit.theta, fit.covariance, centre.field, level, fit.error_df)
+    return None if found is None else replace(found, centre=centre.point)  # of an axis the nearer end
+
+
+def ellipse_at(
+    manifold: Manifold,
+    model: Model,
+    theta: FloatArray,
+    covariance: FloatArray,
+    field: Field,
+    level: float,
+    error_df: float | None,
+) -> Ellipse | None:
+    """That of a centre at θ with its covariance (p, p)."""
+    if manifold.dim != 2:
+        return None
+    centre = np.asarray(model.parameters(theta)[field.name], dtype=np.float64)
+    jacobian = model.parameter_jacobian(theta)[field.name]
+    variances, axes = tangent_spread(jacobian @ covariance @ jacobian.T, 2)
+    half_axes = np.sqrt(critical_square(2, level, error_df) * np.maximum(variances, 0.0))
     widest = 0.5 * manifold.diameter if manifold.is_closed else np.inf
     if not 0.0 < half_axes[1] <= half_axes[0] < widest:
         return None
-    return Ellipse(manifold, centre.point, half_axes, axes)
+    return Ellipse(manifold, centre, half_axes, axes)
 
 
 def row_shares(fit: Fit) -> FloatArray | None:

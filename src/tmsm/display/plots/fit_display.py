@@ -12,11 +12,13 @@ from tmsm.display.plots.estimates import DrawnCentre, drawn_centres, mass_levels
 from tmsm.display.plots.land import land_curves
 from tmsm.display.plots.marks import MARK_COLOURS, MARK_SHAPES, RING_COLOURS, Mark, checked_marks
 from tmsm.display.plots.scene import view_of
-from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, axes_for, legend_below
+from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, WEIGHTLESS, axes_for, legend_below
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.inference.centre_moves import CentrePath, centre_paths
 from tmsm.inference.centres import centres_of
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.inference.row_weights import weightless_rows
 from tmsm.manifolds import View
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.sphere_plane import SphereView
@@ -130,6 +132,8 @@ class FitDisplay:
         centres = [one.point for some in drawn.values() for one in some]
         centres += [mark.X[0] for mark in others if mark.is_single]
         curves = [ring for some in drawn.values() for one in some for ring in one.rings]
+        paths = centre_paths(found[0], level) if region.manifold.dim == 2 else []
+        curves += [path.points for path in paths]
         if density and region.manifold.is_closed and not region.manifold.has_longitudes:
             levels = mass_levels(found[0])
             curves += [] if levels is None else [levels.dense]  # contours end nowhere on a closed surface
@@ -141,6 +145,9 @@ class FitDisplay:
             draw_land(self.ax_, self.view_, always=land is True)
         if not by_component or not self._draw_members(found[0]):
             self._draw_points(X)
+        if (few := weightless_rows(found[0])) is not None and few.any():
+            style = {"color": WEIGHTLESS, "marker": "x", "s": 18, "linewidths": 1.1, "zorder": 1.5}
+            self.view_.scatter(self.ax_, X[few], label=f"rows with nearly no weight ({few.sum():,})", **style)
         if region.has_border:
             draw_border(self.ax_, self.view_, region)
         if density and found[0].undetermined is None:
@@ -153,6 +160,9 @@ class FitDisplay:
                 self._draw_centre(f"{label}{centre.words(level)}", centre, k)
                 k += 1
             k += not drawn[label]
+        for path in paths:
+            self._draw_path(path, len(paths) > 1, k)
+            k += 1
         self._draw_marks(others)
         self.legend_ = None
         if legend:
@@ -209,6 +219,32 @@ class FitDisplay:
             text = {"ha": "center", "va": "center_baseline", "color": "white", "fontsize": 8, "fontweight": "bold"}
             self.ax_.annotate(str(centre.number), flat[0], zorder=order + 0.005, **text)
         self.ax_.plot(*flat.T, marker=marker, label=label, **style)
+
+    def _draw_path(self, path: CentrePath, others: bool, k: int) -> None:
+        """Where the centre goes with a covariate: an arrow, with the confidence regions of both ends."""
+        from matplotlib import patheffects
+
+        colour = COLOURS[k % len(COLOURS)]
+        rest = ", the other covariates at their mean" * others
+        low, high = (f"{path.values[end]:.4g}" for end in (0, -1))
+        label = f"centre as {path.covariate} goes from {low} to {high}{rest}"
+        flat = self.view_.forward(path.points)
+        if not np.isfinite(flat).all():
+            flat = flat[np.isfinite(flat).all(axis=1)]
+        self.view_.line(self.ax_, path.points, closed=False, color=colour, lw=2.0, label=label, zorder=4.2)
+        if len(flat) < 3:
+            return
+        arrow = {"arrowstyle": "-|>", "color": colour, "lw": 2.0, "mutation_scale": 16, "shrinkA": 0, "shrinkB": 0}
+        self.ax_.annotate("", xy=flat[-1], xytext=flat[-3], arrowprops=arrow, zorder=4.3)
+        halo = [patheffects.withStroke(linewidth=2.5, foreground="white")]
+        for ellipse, end, before, text in ((path.first, 0, 2, low), (path.last, -1, -3, high)):
+            if ellipse is not None:
+                self.view_.line(self.ax_, ellipse.ring, closed=True, color=colour, lw=1.1, ls=":", zorder=3.9)
+            # Beyond the end, off the line.
+            away = np.sign(flat[end] - flat[before]) * [5.0, 7.0]
+            style = {"color": colour, "fontsize": 9, "fontweight": "bold", "path_effects": halo, "clip_on": True}
+            style |= {"ha": "left" if away[0] > 0.0 else "right", "va": "center", "textcoords": "offset points"}
+            self.ax_.annotate(text, flat[end], away, zorder=5.1, annotation_clip=True, **style)
 
     def _draw_marks(self, marks: Sequence[Mark]) -> None:
         singles = [mark for mark in marks if mark.is_single]

@@ -7,9 +7,9 @@ from typing import Any
 
 from tmsm.foundation.errors import MissingDependencyError
 
-__all__ = ["BORDER", "COLOURS", "LAND", "MARKERS", "POINTS", "axes_for", "legend_below", "pyplot"]
+__all__ = ["BORDER", "COLOURS", "LAND", "MARKERS", "POINTS", "WEIGHTLESS", "axes_for", "legend_below", "pyplot"]
 
-POINTS, BORDER, LAND = "#009E73", "#000000", "#9A9A9A"
+POINTS, BORDER, LAND, WEIGHTLESS = "#009E73", "#000000", "#9A9A9A", "#7A1F1F"
 COLOURS = ("#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _WIDTH = 6.2  # of a picture, in inches
 _LETTERS = 12.0  # of a legend, in an inch
