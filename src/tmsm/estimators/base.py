@@ -279,6 +279,24 @@ class Estimator(Coefficients):
         fit = self.result_
         return fit.model.presented(fit.intervals(level, method))
 
+    def posterior_shares(self, X: Any) -> FloatArray:
+        """The probability of each row to belong to each component of a mixture.
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D).
+
+        Returns
+        -------
+        Shape (n, k), and (n, k + 1) with a background, which is the last; rows sum to one.
+        """
+        fit = self.result_
+        found = fit.model.posterior_at(fit.region.manifold.check_points(X), fit.theta)
+        if found is None:
+            raise InvalidInputError(f"{type(fit.configuration['model']).__name__} has no components: it is no mixture.")
+        return found
+
     def confidence_region(self, name: str = "mean_direction", level: float = 0.95) -> ConfidenceRegion:
         """The set of centres that the data do not reject.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from tmsm.data.rows import Block, Rows
 from tmsm.estimators.base import require_rows
+from tmsm.estimators.component_count import ComponentCount
 from tmsm.estimators.problem import Problem
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
@@ -20,6 +21,7 @@ from tmsm.matching.density_likelihood import DensityEquations, DensityMaximum, M
 from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.starts import starts_of
 from tmsm.measure.integrals import integrate_kernel
+from tmsm.models.mixture import Mixture
 from tmsm.models.nonlinear import NonlinearModel
 from tmsm.weights import Auto
 
@@ -57,6 +59,8 @@ class DensityFit:
 
     def __call__(self, rows: Rows) -> Fit:
         """The fit of rows inside a region."""
+        if isinstance(self.model, Mixture) and not self.model.is_chosen:
+            return ComponentCount(self.model, self._with_model, self._log_density).best(rows)
         problem = Problem.of(self.model, rows, self.log_exposure)
         model = problem.model
         assert isinstance(model, NonlinearModel), "its form is one, too"
@@ -87,6 +91,14 @@ class DensityFit:
             facts=(("region", repr(rows.region)),) if rows.region.has_border else (),
         )
         return _with_maximum(fit, likelihood, found)
+
+    def _with_model(self, model: NonlinearModel, rows: Rows) -> Fit:
+        return replace(self, model=model)(rows)
+
+    def _log_density(self, fit: Fit, rows: Rows) -> float:
+        assert isinstance(fit.model, NonlinearModel)
+        likelihood = TruncatedDensity(fit.model, rows.region, rows, fit.exposure, self.random_state)
+        return mean_log_density(likelihood, fit.theta)
 
 
 def refined_density(fit: Fit, rows: Rows, standard_errors: bool) -> Fit:

@@ -62,7 +62,7 @@ class Bootstrap:
         return f"<Bootstrap of {type(self.model).__name__}: {len(self)} resamples{failed}>"
 
     @property
-    def std_errors(self) -> Parameters:
+    def std_errors(self) -> Any:
         """Spread of the resampled estimates; of a direction the root mean square of its angle, in radians."""
         errors: dict[str, Any] = {}
         for field in self.model.fields:
@@ -73,9 +73,9 @@ class Bootstrap:
                 with np.errstate(invalid="ignore"):  # of estimates that are infinite the spread is not known
                     spread = np.std(self._unrolled(field), axis=0, ddof=1)
                 errors[field.name] = float(spread) if np.ndim(spread) == 0 else spread
-        return Parameters(**errors)
+        return self.model.presented(Parameters(**errors))
 
-    def confidence_interval(self, level: float = 0.95) -> Parameters:
+    def confidence_interval(self, level: float = 0.95) -> Any:
         """Quantiles of the resampled estimates as (low, high); for a direction the half-axes of an ellipse.
 
         Parameters
@@ -100,7 +100,7 @@ class Bootstrap:
                 between: Any = "linear" if np.isfinite(values).all() else "nearest"
                 low, high = np.quantile(values, [tail, 1.0 - tail], axis=0, method=between)
                 intervals[field.name] = (low, high) if np.ndim(low) else (float(low), float(high))
-        return Parameters(**intervals)
+        return self.model.presented(Parameters(**intervals))
 
     def _unrolled(self, field: Field) -> FloatArray:
         """The resampled values; angles within half a turn of the estimate, so that they do not jump at ±π."""
@@ -204,9 +204,12 @@ def resampled(fit: Fit, refit: Refit, seeds: Sequence[int], n_jobs: int | None) 
     good = [one for one in found if one is not None]
     if len(good) < 2:
         raise EstimationError(f"{len(found) - len(good)} of {len(found)} resamples carried no estimate.")
-    values = {name: np.array([one.params[name] for one in good]) for name in fit.params}
+    params = [fit.model.aligned(one.params, fit.params) for one in good]
+    values = {name: np.array([one[name] for one in params]) for name in fit.params}
     coefficients = None if fit.regression is None else np.array([one.coefficients for one in good])
-    return Bootstrap(Parameters(**values), fit.params, len(found) - len(good), fit.configuration["model"], coefficients)
+    # Of a mixture the number of components may have been chosen by the fit.
+    model = fit.configuration["model"] if fit.model.is_linear else fit.model
+    return Bootstrap(Parameters(**values), fit.params, len(found) - len(good), model, coefficients)
 
 
 def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) -> Iterator[Any]:

@@ -163,6 +163,10 @@ class Model(ValueObject, ABC):
         """The probability of each row to belong to each component, (n, m); None of a density that has no components."""
         return None
 
+    def aligned(self, values: Parameters, estimate: Parameters) -> Parameters:
+        """Values by the names of the `fields`, with components in the order of an estimate's; as they are by default."""
+        return values
+
     def readings(self, params: Parameters) -> tuple[Reading, ...]:
         """Lengths and angles that people read off the parameters, beside them; none by default."""
         return ()

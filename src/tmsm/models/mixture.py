@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, IntArray
-from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import check_count, check_option, check_random_state
 from tmsm.measure.draws import draw_inside
 from tmsm.measure.integrals import LogMass
@@ -36,8 +36,8 @@ __all__ = ["CHOICES", "Mixture"]
 
 # How the number of components may be chosen.
 CHOICES = ("bic", "held-out")
-# Every component has at least such a share of the rows, and so many rows for each of its parameters.
-_LEAST_SHARE, _LEAST_ROWS = 0.01, 2.0
+# Every component has at least such a share of the rows.
+_LEAST_SHARE = 0.01
 # What a background has of the rows where a search begins.
 _BACKGROUND_ROWS = 0.2
 # A component is no narrower than this share of the spread of all rows.
@@ -271,18 +271,28 @@ class Mixture(MixtureForm):
         levels, thetas = self.split(theta)
         return self.join(np.concatenate([levels[order], levels[self.count :]]), thetas[order])
 
+    def aligned(self, values: Parameters, estimate: Parameters) -> Parameters:
+        """The order in which components differ least from those of the estimate, in their symmetric divergence."""
+        from scipy.optimize import linear_sum_assignment
+
+        ours, theirs = (self.split(self.natural_parameters(**one))[1] for one in (values, estimate))
+        means = [[self.component.expectation(own)[0] for own in thetas] for thetas in (ours, theirs)]
+        apart = [
+            [float((a - b) @ (s - t)) for a, s in zip(ours, means[0], strict=True)]
+            for b, t in zip(theirs, means[1], strict=True)
+        ]
+        order = linear_sum_assignment(np.array(apart))[1]
+        names = [SHARES, *self._names]
+        moved = {numbered(name, k): values[numbered(name, int(j))] for k, j in enumerate(order) for name in names}
+        return Parameters(**{name: moved.get(name, value) for name, value in values.items()})
+
     def suits(self, theta: FloatArray, X: FloatArray) -> bool:
         at = self.at_theta(theta)
         if not at.valid:
             return False
         r = at.posterior(X)
         rows = r.sum(axis=0)
-        each = self.component.constraint.n_free
-        least = np.full(rows.size, _LEAST_SHARE * len(X))
-        least[: self.count] = np.maximum(least[: self.count], min(_LEAST_ROWS * each, 0.5 * len(X) / self.count))
-        if self.has_background:
-            least[-1] = 0.0  # a share of zero is no spike
-        if (rows < least).any():
+        if (rows[: self.count] < max(_LEAST_SHARE * len(X), self.rows_each)).any():
             return False
         # How much log f bends over the spread of the rows, a mean over the rows of the component.
         manifold = self.manifold
@@ -317,14 +327,3 @@ class Mixture(MixtureForm):
         if self.has_background:
             levels = np.append(levels + np.log1p(-_BACKGROUND_ROWS), np.log(_BACKGROUND_ROWS) - self._background_mass)
         return self.join(levels, thetas)
-
-
-def require_carried(model: Mixture, n: int) -> None:
-    """Raise where there are more components than rows can carry."""
-    each = _LEAST_ROWS * model.component.constraint.n_free
-    most = int(n // max(each, 1.0))
-    if model.count > most:
-        raise EstimationError(
-            f"{n} row{'s' * (n != 1)} cannot carry {model.count} components, each of which needs {each:.0f} rows or "
-            f"more: use at most {max(most, 1)}, or more rows."
-        )

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, weighted_gram
-from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold
 from tmsm.measure.integrals import log_sum
@@ -21,6 +21,9 @@ from tmsm.models.product_sets import block_diagonal, block_slices, product_set
 from tmsm.regions import Region
 
 __all__ = ["MixtureForm"]
+
+# Rows for each parameter of a component, at least.
+_LEAST_ROWS = 2.0
 
 
 class MixtureForm(NonlinearModel):
@@ -144,6 +147,22 @@ class MixtureForm(NonlinearModel):
 
     def check_spread(self, X: FloatArray) -> None:
         self.component.check_spread(X)
+        if self.is_chosen:
+            self.require_carried(len(X))
+
+    @property
+    def rows_each(self) -> float:
+        """The least number of rows of a component."""
+        return _LEAST_ROWS * self.component.constraint.n_free
+
+    def require_carried(self, n: int) -> None:
+        """Raise where there are more components than so many rows can carry."""
+        most = int(n // self.rows_each)
+        if self.count > most:
+            raise EstimationError(
+                f"{n:,} row{'s' * (n != 1)} cannot carry {self.count} components, each of which needs "
+                f"{self.rows_each:.0f} rows or more: use at most {max(most, 1)}, or more rows."
+            )
 
     def centred(self, X: FloatArray) -> Self:
         component = self.component.centred(X)
