@@ -156,9 +156,12 @@ class ParametricFunction:
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError("What was compiled of a function is made again where it is needed, not sent.")
 
-    def _most(self, D: int) -> int:
+    def _most(self, arrays: tuple[FloatArray, ...]) -> int:
+        """How many rows of some arrays make a block."""
+        # Where a row has a tensor, derivatives are taken along all axes.
+        largest = max(self.structure.size, *(int(np.prod(array.shape[1:])) for array in arrays))
         most = MOST_ROWS
-        while most > FEWEST_ROWS and most * D * max(D, self.structure.size) > ROOM:
+        while most > FEWEST_ROWS and 4 * most * largest > ROOM:
             most //= 4
         return most
 
@@ -167,7 +170,7 @@ class ParametricFunction:
         if n == 0:
             p = self.structure.size
             return np.empty((0, *{"values": (), "first": (D + 1,), "second": (), "contracted": ()}.get(kind, (p,))))
-        jax, most, blocks = load_jax(), self._most(D), []
+        jax, most, blocks = load_jax(), self._most((X, *rows)), []
         with double_precision(jax):
             kernel = self._compiled.kernel(jax, kind, D)
             for start in range(0, n, most):
@@ -184,7 +187,7 @@ class ParametricFunction:
     def _total(self, kind: SumKind, theta: FloatArray, weight: FloatArray, X: FloatArray, *rows: FloatArray) -> Any:
         """Sums over the rows: a list of arrays."""
         (n, D), total = X.shape, None
-        jax, most = load_jax(), self._most(D)
+        jax, most = load_jax(), self._most((X, *rows))
         with double_precision(jax):
             kernel = self._compiled.kernel(jax, kind, D)
             for start in range(0, max(n, 1), most):
@@ -327,7 +330,8 @@ def _sum_kernel(jax: Any, u: Callable[..., Any], kind: SumKind, D: int) -> Calla
 
     def rho(theta: Any, x: Any, W: Any, omega: Any) -> Any:
         g = jax.grad(u, argnums=1)(theta, x)
-        return g @ (W @ g) + 2.0 * contracted(theta, x, W, omega)
+        # Products entry by entry: rows are the last axis, for which matrix products are not made.
+        return ((W * g).sum(axis=1) * g).sum() + 2.0 * contracted(theta, x, W, omega)
 
     one_row = u if kind == "curvature" else rho
 

@@ -75,21 +75,24 @@ class Structure:
                 return f"{name}{where}" if where else name
         raise IndexError(k)
 
-    def matches(self, tree: Any) -> bool:
-        """Whether another tree is nested in the same way."""
-        return bool(load_jax().tree_util.tree_structure(tree) == self.definition)
+    def parts(self, tree: Any) -> list[Any] | None:
+        """What stands in a tree where this one has leaves, such as a list for an array; None for another structure."""
+        try:
+            found: list[Any] = self.definition.flatten_up_to(tree)
+        except (TypeError, ValueError):
+            return None
+        return found
 
-    def vector(self, tree: Any, name: str) -> FloatArray:
-        """The numbers of a tree that is nested like this one, shape (p,)."""
-        if not self.matches(tree):
-            raise InvalidInputError(
-                f"{name} must be nested like init, with the leaves {', '.join(self.names)}; got {short_repr(tree)}."
-            )
-        found, theta = flattened(tree, name)
-        for path, own, wanted in zip(self.names, found.shapes, self.shapes, strict=True):
-            if own != wanted:
-                raise InvalidInputError(f"{name}: {path} must have the shape {wanted} as in init; it has {own}.")
-        return theta
+    def vector(self, leaves: Sequence[Any], name: str) -> FloatArray:
+        """The numbers of leaves in their order, shape (p,)."""
+        found = []
+        for path, value, wanted in zip(self.names, leaves, self.shapes, strict=True):
+            what = name if self.names == (_ALONE,) else f"{name}: {path}"
+            own = _leaf(value, what)
+            if own.shape != wanted:
+                raise InvalidInputError(f"{what} must have the shape {wanted} as in init; it has {own.shape}.")
+            found.append(own.ravel())
+        return np.concatenate(found)
 
 
 def flattened(tree: Any, name: str) -> tuple[Structure, FloatArray]:

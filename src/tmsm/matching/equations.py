@@ -335,8 +335,12 @@ def linearise(equations: Equations, rows: Rows, theta: FloatArray) -> tuple[Floa
         return None if found is None else (found.mean_slope, found.mean - found.mean_slope @ theta)
 
     def mean(at: FloatArray) -> FloatArray | None:
-        sums = rows.total(lambda block: ResidualSums.of(equations.terms(block).residuals(at), block.sample_weight))
-        return None if sums is None else sums.mean
+        def block_sums(block: Block) -> FloatArray:
+            e, w = equations.terms(block).residuals(at), block.sample_weight
+            return np.append(e.sum(axis=0), len(e)) if w is None else np.append(w @ e, w.sum())
+
+        sums = rows.total(block_sums)
+        return None if sums is None else sums[:-1] / sums[-1]
 
     here = mean(theta)
     if here is None:

@@ -99,7 +99,8 @@ class WeightTerms(Terms):
         W, omega = self.field.extrinsic(self.manifold, self.X)
         if self.known_flux is not None:
             omega += self.manifold.velocity(self.X, self.known_flux)
-        return W, omega
+        # In memory one entry of all rows after the other, as compiled functions want them.
+        return np.moveaxis(np.ascontiguousarray(np.moveaxis(W, 0, -1)), -1, 0), np.asfortranarray(omega)
 
     @property
     def _linear(self) -> LinearModel:

@@ -21,21 +21,25 @@ from tmsm.matching.starts import starts_of
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint, minimise_over
 from tmsm.models.nonlinear import NonlinearModel, parameter_sizes
-from tmsm.numerics.newton import Minimum, minimise
-from tmsm.numerics.scaling import condition_number, whitening
+from tmsm.numerics.newton import Minimum, Point, minimise
+from tmsm.numerics.scaling import condition_number, scaled_to_unit, whitening
 
 __all__ = ["mean_objective", "search"]
 
 # So many rows show which of the starts lead to the lowest J, and at most so many minima are followed on all rows: those
 # that are not so many standard errors above the lowest.
 _FIRST_ROWS, _FOLLOWED, _ERRORS_ABOVE = 2000, 3, 4.0
-# With more parameters Hessians take longer than the steps that they save.
-_NEWTON_PARAMETERS = 50
+# With more parameters Hessians take longer than the steps that they save, and so many starts have to do.
+_NEWTON_PARAMETERS = 100
+_FEW_STARTS = 3
+# Up to so many parameters one Hessian tells L-BFGS how long its steps are; scaled eigenvalues below this count as it.
+_WHITENED_PARAMETERS, _LEAST_BEND = 1000, 1e-4
 # Minima whose J differ by less, as a share of J, are one.
 _SAME = 1e-6
 # What rows contribute is kept between passes up to so many numbers.
 _HELD_NUMBERS = 2**25
-_MAX_STEPS = 3000
+# Steps of L-BFGS, of Newton's method, and of the latter where it only adds the last digits.
+_DESCENTS, _MAX_STEPS, _LAST_STEPS = 1000, 200, 12
 # Stands for no density at all, and can be compared.
 _NOWHERE = 1e200
 
@@ -50,15 +54,16 @@ def search(equations: OneWeight, rows: Rows) -> Solution:
     model = cast(NonlinearModel, equations.model)
     constraint = model.constraint
     some = rows.spread(_FIRST_ROWS)
-    near = starts_of(model, equations, some)
     by_steps = constraint.is_flat and constraint.n_free > _NEWTON_PARAMETERS
+    near = starts_of(model, equations, some)[: _FEW_STARTS if by_steps else None]
     lowest = _by_steps if by_steps else _by_newton
     candidates, words = _from_starts(model, _Passes(equations, some), near, lowest, some.sample().X)
     passes = _Passes(equations, rows)
     ends = []
     for theta in candidates:
         start = lowest(constraint, passes, theta) if by_steps else None
-        found = _next_to(constraint, passes, theta if start is None else start.theta)
+        at_most = _LAST_STEPS if by_steps else _MAX_STEPS
+        found = _next_to(constraint, passes, theta if start is None else start.theta, at_most)
         if found is not None and model.suits(found.point.theta, some.sample().X):
             ends.append(found)
     best = min(ends, key=lambda minimum: minimum.value, default=None)
@@ -131,34 +136,49 @@ def _by_newton(constraint: Constraint, passes: _Passes, start: FloatArray) -> _L
 
 
 def _by_steps(constraint: Constraint, passes: _Passes, start: FloatArray) -> _Low | None:
-    """L-BFGS in coordinates of a linear space, scaled by the sizes of the parameters."""
+    """L-BFGS in coordinates of a linear space in which the curvature at the start is about one."""
     from scipy.optimize import minimize
 
     point = constraint.point(start)
-    scale = np.sqrt((point.jacobian.T**2) @ parameter_sizes(point.theta) ** 2)
+    units = _units(point, passes)
 
     def at(s: FloatArray) -> FloatArray:
-        return point.moved(scale * s).theta
+        return point.moved(units @ s).theta
 
     def objective(s: FloatArray) -> tuple[float, FloatArray]:
         value, slope = passes.descent(at(s))
         if not (np.isfinite(value) and np.isfinite(slope).all()):
             return _NOWHERE, np.zeros_like(s)
-        return value, scale * (point.jacobian.T @ slope)
+        return value, units.T @ (point.jacobian.T @ slope)
 
     found = minimize(
         objective,
-        np.zeros(len(scale)),
+        np.zeros(len(units)),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": _MAX_STEPS, "maxfun": 2 * _MAX_STEPS, "maxcor": 20, "ftol": 1e-14, "gtol": 0.0},
+        options={"maxiter": _DESCENTS, "maxfun": 2 * _DESCENTS, "maxcor": 30, "ftol": 1e-12, "gtol": 0.0},
     )
     return _Low(float(found.fun), at(found.x)) if found.fun < _NOWHERE else None
 
 
-def _next_to(constraint: Constraint, passes: _Passes, theta: FloatArray) -> Minimum | None:
+def _units(point: Point, passes: _Passes) -> FloatArray:
+    """Steps of a search in the coordinates of a point, as columns (k, k)."""
+    J = point.jacobian
+    if J.shape[1] <= _WHITENED_PARAMETERS:
+        value, _, hessian = passes.objective(point.theta)
+        unit, scale = scaled_to_unit(J.T @ hessian @ J)
+        if np.isfinite(value) and scale.all():
+            values, vectors = np.linalg.eigh(unit)
+            # Along directions that bend down or hardly at all the steps are shorter than Newton's.
+            whitened: FloatArray = scale[:, None] * vectors / np.sqrt(np.maximum(np.abs(values), _LEAST_BEND))
+            return whitened
+    sizes = parameter_sizes(point.theta) if point.theta.any() else np.ones(point.theta.size)
+    return np.diag(np.sqrt((J.T**2) @ sizes**2))
+
+
+def _next_to(constraint: Constraint, passes: _Passes, theta: FloatArray, at_most: int = _MAX_STEPS) -> Minimum | None:
     """Where Newton's method ends next to θ, on a border of what is allowed if that is lowest."""
-    found = minimise(passes.objective, constraint.point(theta))
+    found = minimise(passes.objective, constraint.point(theta), at_most=at_most)
     if found is not None and not constraint.allows(found.point.theta):
         best = minimise_over(constraint, passes.objective, [theta])
         found = None if best is None else best.minimum

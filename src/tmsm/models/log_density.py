@@ -14,6 +14,7 @@ from tmsm.foundation.autodiff import PointFunction, function_name
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError
 from tmsm.foundation.parametric import ParametricFunction
 from tmsm.foundation.pytrees import Structure, flattened
+from tmsm.foundation.validation import short_repr
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold
 from tmsm.manifolds.same_points import check_unique
@@ -80,7 +81,7 @@ class LogDensity(NonlinearModel):
     and a few numbers of rows.
 
     Searches begin at ``init`` and at four points round it, and are by Newton's method with exact Hessians, with more
-    than 50 parameters by L-BFGS; `status_` says from how many starts the minimum was found.  Score matching does not
+    than 100 parameters by L-BFGS; `status_` says from how many starts the minimum was found.  Score matching does not
     see the mass of separate modes: where a density has several, `TruncatedMLE` or ``refine="mle"`` should finish.
 
     Above dimension 100 the Laplacian of fn is Hutchinson's estimate, with one direction of random signs for each row
@@ -116,7 +117,8 @@ class LogDensity(NonlinearModel):
 
     def __repr__(self) -> str:
         name = getattr(self.function, "__name__", "fn")
-        return f"LogDensity(fn=<function {name}>, init={_shown(self.init)}, manifold={self.space!r})"
+        init = self._structure.nested([_short(leaf) for leaf in self._structure.leaves(self._init_theta)])
+        return f"LogDensity(fn=<function {name}>, init={init!r}, manifold={self.space!r})"
 
     def to_arguments(self) -> dict[str, Any]:
         return {"fn": self.function, "init": self.init, "manifold": self.space}
@@ -255,9 +257,15 @@ class LogDensity(NonlinearModel):
     def natural_parameters(self, **params: Any) -> FloatArray:
         """θ, shape (p,), of parameters in the form of ``init``, as ``params=``; or of each leaf by its name."""
         names = self._structure.names
-        given = params.get("params")
-        if set(params) == {"params"} and (names != ("params",) or self._structure.matches(given)):
-            return self._structure.vector(given, "params")
+        if set(params) == {"params"}:
+            leaves = self._structure.parts(params["params"])
+            if leaves is not None:
+                return self._structure.vector(leaves, "params")
+            if names != ("params",):
+                raise InvalidInputError(
+                    f"params must be nested like init, with the leaves {', '.join(names)}; got "
+                    f"{short_repr(params['params'])}."
+                )
         unknown = [name for name in params if name not in names]
         missing = [name for name in names if name not in params]
         if unknown or missing:
@@ -266,7 +274,7 @@ class LogDensity(NonlinearModel):
                 f"{type(self).__name__} takes its parameters as params=…, in the form of init, or each of "
                 f"{', '.join(names)} by name; {wrong}."
             )
-        return self._structure.vector(self._structure.nested([params[name] for name in names]), "params")
+        return self._structure.vector([params[name] for name in names], "params")
 
     def _check_params(self, params: dict[str, Any]) -> FloatArray:
         return self.natural_parameters(**params)
@@ -450,16 +458,15 @@ class _InColumns(FactorTangent):
         return _contracted(self.u, self.part, X, isotropic, directions, flux, self.theta, by_theta=True)
 
 
-def _shown(tree: Any) -> str:
-    """A tree of parameters in a line."""
-    if isinstance(tree, dict):
-        return f"{{{', '.join(f'{key!r}: {_shown(value)}' for key, value in tree.items())}}}"
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        named = zip(tree._fields, tree, strict=True)
-        return f"{type(tree).__name__}({', '.join(f'{name}={_shown(value)}' for name, value in named)})"
-    if isinstance(tree, tuple | list):
-        inner = ", ".join(map(_shown, tree))
-        return f"[{inner}]" if isinstance(tree, list) else f"({inner}{',' * (len(tree) == 1)})"
-    if isinstance(tree, np.ndarray):
-        return repr(tree.tolist()) if tree.size <= _REPR_ENTRIES else f"<array of shape {tree.shape}>"
-    return repr(tree)
+class _Text(str):
+    """A text that is shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _short(leaf: Any) -> _Text:
+    """A leaf of the parameters in a line."""
+    return _Text(repr(np.asarray(leaf).tolist()) if np.size(leaf) <= _REPR_ENTRIES else f"<array {np.shape(leaf)}>")

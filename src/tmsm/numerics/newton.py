@@ -64,18 +64,20 @@ class Minimum:
         return float(np.sum((white.T @ self.slope) ** 2))
 
 
-def minimise(objective: Objective, start: Point, known: Sequence[FloatArray] = ()) -> Minimum | None:
+def minimise(
+    objective: Objective, start: Point, known: Sequence[FloatArray] = (), at_most: int = _MAX_EVALUATIONS
+) -> Minimum | None:
     """Damped Newton: steps along negative curvature are turned round, steps uphill shortened.
 
     It ends where the gain that a step promises is below rounding, or with None where it runs into a minimum
-    that is already known.
+    that is already known; after so many evaluations at most.
     """
     point, damping = start, 0.0
     value, gradient, hessian = objective(point.theta)
     evaluations = 1
     if point.jacobian.shape[1] == 0:  # a set of one point
         return Minimum(point, value, np.zeros(0), np.zeros((0, 0)), reached=True)
-    while evaluations < _MAX_EVALUATIONS:
+    while evaluations < at_most:
         if any(np.abs(point.theta - theta).sum() < _SAME * np.abs(theta).sum() for theta in known):
             return None
         slope, curvature, scale = _along(point, gradient, hessian)
