@@ -2,11 +2,29 @@
 
 Fixes of Atlantic cyclones depend on each other within a storm, so storms are groups.  Ignoring the border puts
 the centre where most was seen; score matching puts it out at sea, with an error that says how little that is known.
+
+The rest of the table of storms tells how many fixes there were outside.  For each fix inside, families that were fitted
+to the inside alone expect
+
+| | 0–250 km | 250–500 km | 500–1,000 km outside |
+| --- | --- | --- | --- |
+| two von Mises–Fisher, likelihood | 1.19 ± 0.14 | 1.26 ± 0.27 | 2.3 ± 0.9 |
+| Fisher–Bingham, likelihood | 1.13 ± 0.13 | 1.1 ± 0.4 | 1.6 ± 2.0 |
+| von Mises–Fisher, likelihood | 1.20 ± 0.12 | 1.45 ± 0.26 | 3.5 ± 1.1 |
+| heavy tails, likelihood (no heavier tail is found) | 1.20 ± 0.12 | 1.45 ± 0.27 | 3.5 ± 1.1 |
+| von Mises–Fisher, score matching | 1.8 ± 0.4 | 2.6 ± 1.1 | 7 ± 6 |
+| **truth** | **1.36** | **1.18** | **2.41** |
+
+The rows inside hardly tell the first four apart.  Next to the border they agree with each other; beyond 500 km they
+expect between 1.6 and 3.5, and the error of a single family does not tell how far they differ.  What fits best inside
+need not extrapolate best.
 """
 
 import sys
 
 import tmsm
+
+EARTH = 6371.0  # km
 
 
 def main(picture: str | None = None) -> None:
@@ -16,9 +34,17 @@ def main(picture: str | None = None) -> None:
     fit = tmsm.ScoreMatching(model, border, "geodesic").fit(seen.X, groups=seen.storm)
     naive = tmsm.NaiveMLE(model).fit(seen.X, groups=seen.storm)
     print(fit.summary())
+
+    families = [tmsm.Mixture(model, 2), tmsm.FisherBingham(), model, tmsm.HeavyTailed()]
+    fits = [tmsm.TruncatedMLE(family, border).fit(seen.X, groups=seen.storm) for family in families]
+    rings = {f"{a}–{b} km": border.surroundings(a / EARTH, b / EARTH) for a, b in ((0, 250), (250, 500), (500, 1000))}
+    print(tmsm.compare([*fits, fit], extrapolate=rings))
+    truth = [ring.contains(storms.X).sum() / len(seen.X) for ring in rings.values()]
+    print("There were " + ", ".join(f"{count:.2f}" for count in truth) + " for each fix inside.")
+
     if picture:
-        fits = {"score matching": fit, "ignoring the border": naive}
-        tmsm.FitDisplay.from_estimators(fits, view="map", frame="earth").figure_.savefig(picture, dpi=110)
+        shown = {"score matching": fit, "ignoring the border": naive}
+        tmsm.FitDisplay.from_estimators(shown, view="map", frame="earth").figure_.savefig(picture, dpi=110)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import numpy as np
 
 import tmsm
+from scenarios.efficiency import nodes_of, probabilities
 
 TRUTH = {
     "mean_direction": tmsm.lonlat_to_xyz(-79.0, 30.0),
@@ -33,3 +34,17 @@ def covered(fit, level=0.95):
     names = ("concentration", "degrees_of_freedom")
     inside = [intervals[name][0] <= TRUTH[name] <= intervals[name][1] for name in names]
     return [fit.covers(TRUTH["mean_direction"], level), *inside]
+
+
+def lowest_error(region, n=ROWS):
+    """The median error of the centre, in degrees, of an estimate that reaches the Cramér–Rao bound."""
+    model = tmsm.HeavyTailed().on(region.manifold)
+    theta = model.natural_parameters(**TRUTH)
+    X, log_weights = nodes_of(model, region, theta)
+    p = probabilities(model, theta, X, log_weights)
+    s = model.tangent(theta).statistics(X)
+    s -= p @ s
+    covariance = np.linalg.inv(n * (s.T @ (p[:, None] * s)))
+    turn = model.parameter_jacobian(theta)["mean_direction"]
+    draws = np.random.default_rng(0).standard_normal((100_000, len(theta))) @ np.linalg.cholesky(covariance).T @ turn.T
+    return float(np.degrees(np.median(np.linalg.norm(draws, axis=1))))
