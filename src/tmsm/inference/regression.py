@@ -99,13 +99,14 @@ class Regression:
 
     def theta(self, design: FloatArray) -> FloatArray:
         """θ at (1, z), z centred and scaled, shape (p,)."""
-        return row_thetas(self.B, design[None, :], self.radius)[0]
+        found: FloatArray = row_thetas(self.B, design[None, :], self.radius)[0]
+        return found
 
     def theta_covariance(self, design: FloatArray) -> FloatArray | None:
         """Its covariance, shape (p, p)."""
         if self.covariance is None:
             return None
-        along = self.slopes(design[None, :])[0]
+        along: FloatArray = self.slopes(design[None, :])[0]
         return along @ self.covariance @ along.T
 
     def slopes(self, design: FloatArray) -> FloatArray:
