@@ -62,7 +62,8 @@ def make_estimator(
     """The estimator that a method's name stands for; None for the method that suits the model."""
     if robust is not None and not model.is_linear:
         raise InvalidInputError(
-            "--robust is for exponential families, not for mixtures and heavy tails: leave it out, or use another model."
+            "--robust is for exponential families, not for mixtures and heavy tails: leave it out, or use another "
+            "model."
         )
     if method is None:
         method = usual_method(model, region.manifold.dim)
@@ -71,7 +72,8 @@ def make_estimator(
         raise InvalidInputError(f"--exposure is not for {option} naive, which takes every place for equally well seen.")
     if robust is not None and method != "score":
         raise InvalidInputError(
-            f"--robust is for {option} score, not for {option} {method}: a likelihood follows every point, bad ones too."
+            f"--robust is for {option} score, not for {option} {method}: a likelihood follows every point, bad ones "
+            "too."
         )
     if method in ("naive", "mle"):
         if weight != "auto":

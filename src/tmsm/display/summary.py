@@ -41,7 +41,7 @@ def further_tables(fit: Fit) -> list[tuple[str, list[TableRow]]]:
     if fit.regression is None:
         return []
     what = "θ(z) = B (1, z)" if fit.regression.radius is None else "the direction of θ(z), that of B (1, z)"
-    title = f"These are the parameters at the mean of the covariates. Coefficients of {what}:"
+    title = f"The parameters above are those at the mean of the covariates. Coefficients of {what}:"
     tables = [(title, coefficient_rows(fit.regression, fit.error_df))]
     if moves := move_rows(fit):
         tables.append(("How far the centre moves with one unit of a covariate, at the mean of all:", moves))

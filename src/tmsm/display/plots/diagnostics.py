@@ -14,7 +14,9 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.inference.centres import centres_of
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.inference.regression import Regression
 from tmsm.manifolds.frames import Frame
+from tmsm.regions import Region
 
 __all__ = ["DiagnosticsDisplay", "Histogram", "histograms"]
 
@@ -22,6 +24,8 @@ _DRAWS, _FEWEST_DRAWS = 20_000, 500
 # Draws of the whole distribution to find them among.
 _BUDGET = 5_000_000
 _BINS = 30
+# Rows of whose covariates there are draws.
+_SETTINGS = 200
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,10 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
         n = _DRAWS
         if limit is not None:
             n = int(np.clip(_BUDGET * _share_inside(fitted, random_state), _FEWEST_DRAWS, _DRAWS))
-        draws = fitted.model.sample(n, limit, random_state=random_state, **params)
+        if fitted.regression is not None and fitted.kept.covariates is not None:
+            draws = _draws_by_covariates(fitted.regression, fitted.kept.covariates.values, n, limit, random_state)
+        else:
+            draws = fitted.model.sample(n, limit, random_state=random_state, **params)
     except EstimationError as error:
         raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
     panels = []
@@ -128,6 +135,21 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
     if not panels:
         raise InvalidInputError("This fit has neither a border nor a centre to measure distances from.")
     return panels
+
+
+def _draws_by_covariates(
+    regression: Regression, values: FloatArray, n: int, limit: Region | None, random_state: int
+) -> FloatArray:
+    """As many draws at the covariates of each of some rows, spread evenly, for they come from one density each."""
+    rng = np.random.default_rng(random_state)
+    some = values[rng.permutation(len(values))[:_SETTINGS]]
+    each = -(-n // len(some))
+    model = regression.model
+    found = []
+    for row in regression.standard.design(some):
+        params = model.parameters(regression.theta(row))
+        found.append(model.sample(each, limit, random_state=rng, **params))
+    return np.vstack(found)
 
 
 def _share_inside(fitted: Fit, random_state: int) -> float:

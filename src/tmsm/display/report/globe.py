@@ -14,10 +14,12 @@ from tmsm.display.plots.fit_display import region_of
 from tmsm.display.plots.land import FINE, FINEST, land_near
 from tmsm.display.plots.marks import MARK_COLOURS, RING_COLOURS, Mark
 from tmsm.display.plots.scene import fitting_border
-from tmsm.display.plots.style import BORDER, COLOURS, POINTS
+from tmsm.display.plots.style import BORDER, COLOURS, POINTS, WEIGHTLESS
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.inference.centre_moves import CentrePath, centre_paths
 from tmsm.inference.fit import Fit
+from tmsm.inference.row_weights import weightless_rows
 from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.lonlat import lonlat_of
 from tmsm.manifolds.sphere_plane import enclosing_cap
@@ -132,6 +134,8 @@ def globe_data(
     drawn = {label: drawn_centres(one, 0.95) for label, one in fits.items()}
     single = [mark.X[0] for mark in marks if mark.is_single]
     curves = [ring for some in drawn.values() for one in some for ring in one.rings]
+    paths = centre_paths(first)
+    curves += [path.points for path in paths]
     places = [*(one.point for some in drawn.values() for one in some), *single]
     border = fitting_border(region, X, np.vstack([X, *(np.atleast_2d(c) for c in places), *curves]))
     window = _Window.over(X, places, [*curves, *border], frame)
@@ -141,6 +145,9 @@ def globe_data(
     traces = _land(pen, window) if frame.has_land else []
     traces += [_rings(pen, mark, k) for k, mark in enumerate(mark for mark in marks if not mark.is_single)]
     traces.append(pen.markers(shown, "points", color=POINTS, size=4, opacity=0.55))
+    if (few := weightless_rows(first)) is not None and few.any():
+        far = X[few][:: -(-int(few.sum()) // MAX_POINTS)]
+        traces.append(pen.markers(far, "points with nearly no weight", color=WEIGHTLESS, size=6, symbol="x"))
     if region.has_border:
         border = border or border_of(region, X)
         seen = any((angles_to(window.middle, curve) < 2.0 * window.radius).any() for curve in border)
@@ -150,6 +157,9 @@ def globe_data(
         lines = _density_lines(first, levels)
         traces.append(pen.lines(lines, f"50 and 90 % of the {levels.words}", COLOURS[4], 1.5, closed=False))
     traces += [_star(pen, mark, k) for k, mark in enumerate(mark for mark in marks if mark.is_single)]
+    first_path = sum(max(len(some), 1) for some in drawn.values())
+    for k, path in enumerate(paths, start=first_path):
+        traces += _path(pen, path, len(paths) > 1, k)
     k = 0
     for label, some in drawn.items():
         for centre in some:
@@ -229,6 +239,25 @@ def _centre(pen: _Pen, label: str, centre: DrawnCentre, k: int) -> list[dict[str
     if centre.number is not None:
         trace |= {"mode": "markers+text", "text": [str(centre.number)], "textfont": {"color": "white", "size": 11}}
     return [*traces, trace]
+
+
+def _path(pen: _Pen, path: CentrePath, others: bool, k: int) -> list[dict[str, Any]]:
+    """Where the centre goes with a covariate, and the confidence regions of both ends."""
+    colour, rest = COLOURS[k % len(COLOURS)], ", the others at their mean" * others
+    low, high = (f"{path.values[end]:.4g}" for end in (0, -1))
+    name, inner = f"centre as {path.covariate} goes from {low} to {high}{rest}", len(path.points) - 2
+    line = pen.markers(path.points, name, color=colour, size=[7, *[0] * inner, 7], opacity=1.0)
+    line |= {"mode": "lines+markers+text", "line": {"color": colour, "width": 3.0}}
+    line |= {"text": [low, *[""] * inner, high], "textfont": {"color": colour, "size": 13}}
+    line["textposition"] = ["bottom center", *["top center"] * (inner + 1)]
+    shown = zip(path.values, line["customdata"], strict=True)
+    line["customdata"] = [f"{path.covariate} {value:.4g}: {place}" for value, place in shown]
+    rings = [one.ring for one in (path.first, path.last) if one is not None]
+    if not rings:
+        return [line]
+    about = pen.lines(rings, f"95 % regions at {path.covariate} {low} and {high}", colour, 1.2)
+    about["line"]["dash"] = "dot"
+    return [about, line]
 
 
 def _density_lines(one: Fit, found: Levels) -> list[FloatArray]:

@@ -19,11 +19,12 @@ from tmsm.display.plots.style import COLOURS, POINTS
 from tmsm.display.record import components_of
 from tmsm.display.report.globe import globe_data
 from tmsm.display.report.words import described, findings
-from tmsm.display.summary import estimate_rows, facts_of
+from tmsm.display.summary import estimate_rows, facts_of, further_tables
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, MissingDependencyError
 from tmsm.foundation.text import readable_share
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.inference.row_weights import robust_weights, weightless_rows
 from tmsm.manifolds.frames import Frame
 
 __all__ = ["Section", "TableSection", "html_report"]
@@ -36,6 +37,10 @@ _PANEL: dict[str, Any] = {
     "legend": {"x": 0.98, "xanchor": "right", "y": 0.98},
     "font": {"size": 12},
 }
+
+
+# A table shows no more of the points that a robust fit leaves aside.
+_MOST_OUTLIERS = 20
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,7 @@ def html_report(
         thinned=thinned,
         findings="\n".join(f'<li class="{f.kind}">{escape(say(f.text))}</li>' for f in findings(found, marked)),
         tables="".join(_table_section(one, say) for one in tables),
+        further="".join(_table_section(one, say) for one in _further(first)),
         estimates="\n".join(_estimates(label, fit) for label, fit in found.items()),
         facts=_table([("", ""), *((name, say(text)) for name, text in facts_of(first))], heading=False, css="facts"),
         sections="".join(_section(k, section) for k, section in enumerate(sections)),
@@ -130,7 +136,8 @@ def _headline(fit: Fit) -> str:
     if fit.undetermined is not None:
         return "<strong>No centre is in reach</strong> of these points."
     error = fit.std_errors[centre.name] if fit.covariance is not None else None
-    text = f"The centre lies at <strong>{escape(fit.frame.place(params[centre.name], error))}</strong>"
+    where = "" if fit.regression is None else "At the mean of the covariates the centre lies at"
+    text = f"{where or 'The centre lies at'} <strong>{escape(fit.frame.place(params[centre.name], error))}</strong>"
     if fit.skewed() is not None:
         reach = fit.frame.length(fit.confidence_region(centre.name, 0.95).half_axes[0], digits=2)
         text += f", or up to {reach} from there (95 % confidence region)"
@@ -167,6 +174,21 @@ def _section(k: int, section: Section) -> str:
 def _table_section(section: TableSection, say: Callable[[str], str]) -> str:
     text = f'<p class="caption">{escape(say(section.text))}</p>' if section.text else ""
     return f"<h2>{escape(section.title)}</h2>{text}{_table(section.rows)}"
+
+
+def _further(fit: Fit) -> list[TableSection]:
+    """Tables that only some fits have: of covariates, and of the points that a robust fit leaves aside."""
+    titles = ("Coefficients of the covariates", "How the centre moves")
+    found = [TableSection(title, *table) for title, table in zip(titles, further_tables(fit), strict=False)]
+    weights, few = robust_weights(fit), weightless_rows(fit)
+    if weights is None or few is None or not few.any():
+        return found
+    X = fit.kept.sample().X
+    order = np.argsort(weights, kind="stable")[: min(int(few.sum()), _MOST_OUTLIERS)]
+    rows = [("place", "weight (the mean is 1)")]
+    rows += [(fit.frame.place(X[k], np.radians(0.01)), f"{weights[k]:.2g}") for k in order]
+    shown = f"The {len(order)} with the least of {int(few.sum()):,}." if len(order) < few.sum() else ""
+    return [*found, TableSection("Points with nearly no weight", shown, rows)]
 
 
 def _number(value: float, digits: int = 4) -> str:

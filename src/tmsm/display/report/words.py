@@ -14,6 +14,7 @@ from tmsm.foundation.text import readable_p, readable_share
 from tmsm.inference.centres import centres_of, ellipse_of, row_shares
 from tmsm.inference.diagnostics import mass_outside
 from tmsm.inference.fit import Fit
+from tmsm.inference.row_weights import weightless_rows
 from tmsm.manifolds import Sphere
 from tmsm.manifolds.frames import Frame
 from tmsm.models import Mixture
@@ -77,7 +78,7 @@ def findings(fits: Mapping[str, Fit], marks: Sequence[Mark] = ()) -> list[Findin
     """About the first fit, with the others, and with known places, to compare."""
     fit = next(iter(fits.values()))
     centres = _component_centres(fits) if row_shares(fit) is not None else _centre(fits)
-    return [*centres, *_marked(fit, marks), *_goodness(fit), *_mass(fit), *_rows(fit)]
+    return [*centres, *_marked(fit, marks), *_effects(fit), *_goodness(fit), *_mass(fit), *_outliers(fit), *_rows(fit)]
 
 
 def distance_between(a: Any, b: Any, frame: Frame) -> str:
@@ -168,6 +169,32 @@ def _marked_component(fit: Fit, mark: Mark) -> Finding:
     if ellipse is not None:
         text += f", {'inside' if ellipse.contains(mark.X)[0] else 'outside'} its 95 % confidence region"
     return Finding("note", f"{text}.")
+
+
+def _effects(fit: Fit) -> list[Finding]:
+    """What the tests of covariates say."""
+    if fit.regression is None:
+        return []
+    found = [Finding("note", "All that is said of one centre and one density holds at the mean of the covariates.")]
+    if fit.covariance is not None:
+        found += [Finding("note", test.sentence) for test in fit.covariate_tests]
+    return found
+
+
+def _outliers(fit: Fit) -> list[Finding]:
+    """How many points a robust fit leaves aside."""
+    few = weightless_rows(fit)
+    if few is None:
+        return []
+    count = int(few.sum())
+    if count == 0:
+        return [Finding("good", "The fit is robust, and every point has some weight in it.")]
+    verb = "point has" if count == 1 else "points have"
+    text = (
+        f"The fit is robust: {count:,} of {few.size:,} {verb} nearly no weight in it, because the fitted density is "
+        "low there. They are marked on the globe: look whether they are errors, or belong to something else."
+    )
+    return [Finding("note", text)]
 
 
 def _goodness(fit: Fit) -> list[Finding]:
