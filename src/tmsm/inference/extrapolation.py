@@ -205,8 +205,9 @@ class _Draws:
         self.beyond, self.inside, self.asked, self.seen = beyond, inside, asked, seen
         self.rng = np.random.default_rng(0)
         self.n = 0
-        # Of both: the sums of weights, of their squares, and of weights times s.
-        self._sums = [[0.0, 0.0, np.zeros(one.theta.size)] for one in (beyond, inside)]
+        # Of both: the sums of weights and of their squares, and of weights times s.
+        self._totals = np.zeros((2, 2))
+        self._slopes = [np.zeros(one.theta.size) for one in (beyond, inside)]
 
     def parts(self) -> tuple[_Part, _Part]:
         """What is asked for and what is seen, in units of the mass that was drawn from."""
@@ -220,13 +221,11 @@ class _Draws:
         return self._part(0, "that is asked for"), self._part(1, "of the fit")
 
     def _add(self, k: int, density: _Density, X: FloatArray, weight: FloatArray) -> None:
-        sums = self._sums[k]
-        sums[0] += float(weight.sum())
-        sums[1] += float(weight @ weight)
-        sums[2] = sums[2] + density.sum_slopes(X, weight)
+        self._totals[k] += weight.sum(), weight @ weight
+        self._slopes[k] += density.sum_slopes(X, weight)
 
     def _part(self, k: int, which: str) -> _Part:
-        total, squares, slopes = self._sums[k]
+        total, squares = self._totals[k].tolist()
         if not total > 0.0:
             raise EstimationError(
                 f"None of {self.n:,} draws fell inside the region {which}: the fitted density has almost no mass "
@@ -234,4 +233,4 @@ class _Draws:
             )
         # The variance of a mean of weights that are zero elsewhere, over the square of that mean.
         error = float(np.sqrt(max(squares / total**2 - 1.0 / self.n, 0.0)))
-        return _Part(float(np.log(total / self.n)), slopes / total, error)
+        return _Part(float(np.log(total / self.n)), self._slopes[k] / total, error)

@@ -59,14 +59,21 @@ def search(equations: OneWeight, rows: Rows) -> Solution:
     lowest = _by_steps if by_steps else _by_newton
     candidates, words = _from_starts(model, _Passes(equations, some), near, lowest, some.sample().X)
     passes = _Passes(equations, rows)
-    ends = []
-    for theta in candidates:
-        start = lowest(constraint, passes, theta) if by_steps else None
-        at_most = _LAST_STEPS if by_steps else _MAX_STEPS
-        found = _next_to(constraint, passes, theta if start is None else start.theta, at_most)
-        if found is not None and model.suits(found.point.theta, some.sample().X):
-            ends.append(found)
-    best = min(ends, key=lambda minimum: minimum.value, default=None)
+
+    def lowest_of_all(candidates: Sequence[FloatArray]) -> Minimum | None:
+        ends = []
+        for theta in candidates:
+            start = lowest(constraint, passes, theta) if by_steps else None
+            at_most = _LAST_STEPS if by_steps else _MAX_STEPS
+            found = _next_to(constraint, passes, theta if start is None else start.theta, at_most)
+            if found is not None and model.suits(found.point.theta, some.sample().X):
+                ends.append(found)
+        return min(ends, key=lambda minimum: (not _has_ended(minimum), minimum.value), default=None)
+
+    best = lowest_of_all(candidates)
+    if best is None or not _has_ended(best):
+        # Some of the rows may show a minimum that all of them do not have.
+        best = lowest_of_all(near)
     condition = np.inf if best is None else condition_number(best.curvature)
     singular = best is not None and best.reached and not condition <= MAX_CONDITION
     if best is None or not (_has_ended(best) or singular):

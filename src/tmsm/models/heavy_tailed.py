@@ -26,8 +26,8 @@ __all__ = ["HeavyTailed"]
 _NO_TAIL = 1e-7
 # Fewer degrees of freedom hardly differ from each other: far out the density falls like a power ν + 2 of the distance.
 _FEWEST = 0.1
-# Degrees of freedom that searches begin with.
-_STARTS = (2.0, 5.0, 20.0)
+# Searches begin with such multiples of the concentration that the rows' spread suggests, and these degrees of freedom.
+_START_FACTORS, _START_DEGREES = (0.3, 2.0), (3.0, 20.0)
 # Below it log(1 + z) is better known by its series.
 _SMALL = 0.05
 _TERMS = 14
@@ -171,12 +171,12 @@ class HeavyTailed(NonlinearModel):
         direction = mean / length if length > 1e-12 else np.eye(mean.size)[0]
         # 1 − |mean| is the mean of 1 − μ·x, about (D − 1)/2κ: the rows of a part of the cluster are closer together.
         kappa = min(0.5 * (mean.size - 1.0) / max(1.0 - length, 1e-9), 1e9)
-        return self.starts_near(np.array([0.3, 1.0, 2.0])[:, None] * kappa * direction)
+        return self.starts_near(np.array(_START_FACTORS)[:, None] * kappa * direction)
 
     def starts_near(self, natural: FloatArray) -> list[FloatArray]:
         """Where to begin if von Mises–Fisher densities with these κμ, shape (k, D), are near."""
         known = self._known_tail
-        tails = [1.0 / nu for nu in _STARTS] if known is None else [known]
+        tails = [1.0 / nu for nu in _START_DEGREES] if known is None else [known]
         return [np.append(xi, tail) for xi in natural for tail in tails]
 
     def suits(self, theta: FloatArray, X: FloatArray) -> bool:
@@ -448,14 +448,14 @@ def _log_share(z: FloatArray, order: int) -> FloatArray:
     k = np.arange(_TERMS, dtype=np.float64)
     coefficients = (-1.0) ** k / (k + 1.0)
     for _ in range(order):
-        coefficients = coefficients[1:] * np.arange(1.0, len(coefficients))
+        coefficients = coefficients[1:] * k[1 : len(coefficients)]
     near: FloatArray = np.polynomial.polynomial.polyval(np.where(small, z, 0.0), coefficients)
     large = np.where(small, 1.0, z)
-    share = np.log1p(large) / large
+    share: FloatArray = np.log1p(large) / large
     if order >= 1:
         share = (1.0 / (1.0 + large) - share) / large
     if order >= 2:
-        share = -((1.0 + large) ** -2.0 + 2.0 * share) / large
+        share = -(1.0 / (1.0 + large) ** 2 + 2.0 * share) / large
     return np.where(small, near, share)
 
 
@@ -474,7 +474,7 @@ def _along_radius(kappa: float, tail: float, D: int) -> tuple[FloatArray, FloatA
     reach = math.acosh(math.exp(_LEFT_OUT / (D - 1.0)))
     step = min(0.05, 0.3 / math.sqrt(D))
     low = -0.5 * math.log1p(kappa) - 1.5 - reach
-    s = low + step * np.arange(math.ceil((reach - low) / step) + 1)
+    s = low + step * np.arange(math.ceil((reach - low) / step) + 1, dtype=np.float64)
     return s, _fallen(s, kappa, tail) + _ring(s, D)
 
 
