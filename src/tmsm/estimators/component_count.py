@@ -57,10 +57,10 @@ class ComponentCount:
                 else:
                     fits[count] = self.fitted(model, rows)
                     tried.append((count, _schwarz(fits[count], rows)))
-            except EstimationError as error:
+            except EstimationError:
                 if not tried:
                     raise
-                why = f"; {count}: {error}"
+                why = f", {count}: no maximum with enough rows in every component"
                 break
         count = tried[_best(tried)][0]
         fit = fits[count] if count in fits else self.fitted(self.model.with_count(count), rows)

@@ -29,6 +29,7 @@ from tmsm.measure.integrals import Plan, plan_nodes
 from tmsm.measure.nodes import has_nodes
 from tmsm.models.constraints import Constraint, minimise_over
 from tmsm.models.nonlinear import NonlinearModel, OnPoints
+from tmsm.numerics.trust_region import minimise_in_trust
 from tmsm.regions import Region
 
 __all__ = ["DensityEquations", "DensityLikelihood", "DensityMaximum", "MeanLog", "TruncatedDensity"]
@@ -357,7 +358,7 @@ class TruncatedDensity:
                     likelihood = self.near(theta, some, rough=True)
             except EstimationError:  # no such density inside the region
                 continue
-            best = minimise_over(self.constraint, likelihood, [start])
+            best = minimise_over(self.constraint, likelihood, [start], minimise_in_trust)
             if best is not None and self.model.suits(best.minimum.point.theta, some.X):
                 theta = self.model.ordered(best.minimum.point.theta)
                 found.append((best.minimum.value, theta, len(some.X) * likelihood(theta)[2]))
@@ -405,7 +406,7 @@ class TruncatedDensity:
         """The maximum that a search from θ ends in."""
         for _ in range(_MAX_ROUNDS):
             likelihood = self.near(theta)
-            best = minimise_over(self.constraint, likelihood, [theta])
+            best = minimise_over(self.constraint, likelihood, [theta], minimise_in_trust)
             if best is None:
                 break
             before, theta = theta, best.minimum.point.theta

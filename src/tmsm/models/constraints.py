@@ -7,7 +7,7 @@ curved family changes the solve only.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -26,6 +26,10 @@ __all__ = [
     "Unrestricted",
     "minimise_over",
 ]
+
+
+# From an objective, a point and minima that are known to a minimum.
+Search = Callable[[Objective, Point, Sequence[FloatArray]], Minimum | None]
 
 
 class Constraint(ABC):
@@ -171,30 +175,32 @@ class Best:
     on_border: bool
 
 
-def minimise_over(constraint: Constraint, objective: Objective, near: Sequence[FloatArray]) -> Best | None:
+def minimise_over(
+    constraint: Constraint, objective: Objective, near: Sequence[FloatArray], search: Search = minimise
+) -> Best | None:
     """The lowest of the minima that searches near some θ end in, the first one most widely; None if none ends.
 
     Where the lowest is not wanted, the best of the others and of those on the borders.
     """
-    found = _minima(constraint, objective, near)
+    found = _minima(constraint, objective, near, search)
     if found and constraint.allows(found[0].point.theta):
         return Best(found[0], on_border=False)
     inside = [Best(minimum, False) for minimum in found if constraint.allows(minimum.point.theta)]
     beside = [
         Best(minimum, True)
         for border in constraint.borders()
-        for minimum in _minima(border, objective, near)
+        for minimum in _minima(border, objective, near, search)
         if constraint.allows(minimum.point.theta)
     ]
     return min([*inside, *beside], key=lambda best: best.minimum.value, default=None)
 
 
-def _minima(constraint: Constraint, objective: Objective, near: Sequence[FloatArray]) -> list[Minimum]:
+def _minima(constraint: Constraint, objective: Objective, near: Sequence[FloatArray], search: Search) -> list[Minimum]:
     """Minima from every start, lowest first."""
     starts = [*(constraint.point(theta) for theta in near[1:]), *constraint.starts(near[0])]
     found: list[Minimum] = []
     for start in starts:
-        minimum = minimise(objective, start, [other.point.theta for other in found])
+        minimum = search(objective, start, [other.point.theta for other in found])
         if minimum is not None and minimum.reached:
             found.append(minimum)
     return sorted(found, key=lambda minimum: minimum.value)

@@ -11,7 +11,7 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.numerics.scaling import whitening
 
-__all__ = ["Minimum", "Objective", "Point", "minimise", "newton_step"]
+__all__ = ["Minimum", "Objective", "Point", "along", "is_known", "minimise", "newton_step"]
 
 # θ ↦ value, gradient (p,), Hessian (p, p) in the surrounding space.
 Objective = Callable[[FloatArray], tuple[float, FloatArray, FloatArray]]
@@ -78,9 +78,9 @@ def minimise(
     if point.jacobian.shape[1] == 0:  # a set of one point
         return Minimum(point, value, np.zeros(0), np.zeros((0, 0)), reached=True)
     while evaluations < at_most:
-        if any(np.abs(point.theta - theta).sum() < _SAME * np.abs(theta).sum() for theta in known):
+        if is_known(point.theta, known):
             return None
-        slope, curvature, scale = _along(point, gradient, hessian)
+        slope, curvature, scale = along(point, gradient, hessian)
         values, vectors = np.linalg.eigh(curvature * np.outer(scale, scale))
         coefficients = vectors.T @ (scale * slope)
         sizes = np.maximum(np.abs(values), 1e-9)
@@ -94,7 +94,7 @@ def minimise(
             # The last digits: a full step, whose gain cannot be seen in the value.
             point = point.moved(-scale * (vectors @ (coefficients / sizes)))
             value, gradient, hessian = objective(point.theta)
-            return Minimum(point, value, *_along(point, gradient, hessian)[:2], reached=True)
+            return Minimum(point, value, *along(point, gradient, hessian)[:2], reached=True)
         while damping <= _MAX_DAMPING:
             candidate = point.moved(-scale * (vectors @ (coefficients / (sizes + damping))))
             new = objective(candidate.theta)
@@ -108,13 +108,13 @@ def minimise(
             return Minimum(point, value, slope, curvature, reached=promised <= 1e4 * rounding)
         point, (value, gradient, hessian) = candidate, new
         damping = 0.0 if damping < 1e-2 else 0.25 * damping
-    return Minimum(point, value, *_along(point, gradient, hessian)[:2], reached=False)
+    return Minimum(point, value, *along(point, gradient, hessian)[:2], reached=False)
 
 
 def newton_step(objective: Objective, start: Point, allows: Callable[[FloatArray], bool]) -> Minimum:
     """One step, full if it goes downhill to where it may, else shortened until it does."""
     before, gradient, hessian = objective(start.theta)
-    slope, curvature, scale = _along(start, gradient, hessian)
+    slope, curvature, scale = along(start, gradient, hessian)
     values, vectors = np.linalg.eigh(curvature * np.outer(scale, scale))
     step = -scale * (vectors @ ((vectors.T @ (scale * slope)) / np.maximum(np.abs(values), 1e-9)))
     point, value = start, before
@@ -124,10 +124,15 @@ def newton_step(objective: Objective, start: Point, allows: Callable[[FloatArray
         if value <= before and allows(candidate.theta):
             point = candidate
             break
-    return Minimum(point, value, *_along(point, gradient, hessian)[:2], reached=point is not start)
+    return Minimum(point, value, *along(point, gradient, hessian)[:2], reached=point is not start)
 
 
-def _along(point: Point, gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def is_known(theta: FloatArray, known: Sequence[FloatArray]) -> bool:
+    """Whether a search has come next to a minimum that is known."""
+    return any(np.abs(theta - other).sum() < _SAME * np.abs(other).sum() for other in known)
+
+
+def along(point: Point, gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Slope and curvature along the set, and a scale that makes the curvature's diagonal of order one."""
     J = point.jacobian
     flat = J.T @ hessian @ J
