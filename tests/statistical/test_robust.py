@@ -116,6 +116,19 @@ def test_with_an_exposure_that_is_known():
     assert not without.covers(outliers.MU)
 
 
+def test_a_centre_at_sea():
+    """Off Georgia, seen inside the real border: fifty rows far inland make the cluster five times as wide."""
+    region, truth = tmsm.datasets.load_border("usa"), tmsm.lonlat_to_xyz(-80.0, 31.0)
+    X = outliers.MODEL.sample(950, region, random_state=0, mean_direction=truth, concentration=150.0)
+    uniform = outliers.MODEL.sample(500, region, random_state=1, mean_direction=truth, concentration=0.0)
+    X = np.vstack([X, uniform[uniform @ truth < np.cos(0.35)][:50]])
+    plain, fit = (tmsm.ScoreMatching(outliers.MODEL, region, robust=c).fit(X) for c in (None, "auto"))
+    assert plain.params_.concentration < 60.0
+    assert abs(fit.params_.concentration - 150.0) < 3.0 * fit.std_errors_.concentration
+    assert fit.covers(truth)
+    assert not plain.covers(truth)
+
+
 def test_flat_space_with_a_mean_on_the_cut():
     model, region = tmsm.MultivariateNormal(), tmsm.HalfSpace([1.0, 0.0], 0.0)
     covariance = [[1.0, 0.3], [0.3, 0.6]]

@@ -298,16 +298,13 @@ class RobustMatching:
             squares = residual_squares(root.equations, problem.rows, root.theta)
             factor = small_sample_factor(root.effective, root.solution.tangent.shape[1])
             covariance = factor * sandwich_covariance(root.solution, squares, root.weight_sum)
-        several = (
-            [
-                f"{len(others) + 1} solutions were found: this is that of the densest half of the rows. The rows may "
-                "be of several clusters."
-            ]
-            if others
-            else []
-        )
-        own = root.solution.status
-        status = " ".join(words for words in [*sentences, *several, own] if words)
+        several = ""
+        if others:
+            several = (
+                f"{len(others) + 1} solutions were found, and this is the one from the densest half of the rows: they "
+                "may be of several clusters, or too few to determine the density."
+            )
+        status = " ".join(words for words in [*sentences, several, root.solution.status] if words)
         facts = (
             ("robust", f"each row weighted by the density to the power c = {root.equations.power:g}"),
             ("objective", f"{root.objective:.6g} of the weighted rows"),

@@ -44,8 +44,8 @@ _WIDE_ROUNDS = 3
 # A step of this share of θ, in the metric of A, ends the rounds; Newton's method has the last digits.
 _CLOSE, _CLOSER = 1e-7, 1e-12
 _MAX_STEPS = 30
-# Roots are the same if they differ by less than this share.
-_SAME = 1e-3
+# Roots are the same if they differ by less than this share: those of two clusters differ by about one.
+_SAME = 0.02
 # The densest half is sought round so many of the rows, as so many of them see it.
 _CENTRES, _SEEN = 128, 512
 
