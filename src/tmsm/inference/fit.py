@@ -252,6 +252,8 @@ class Fit:
     @cached_property
     def goodness_of_fit(self) -> GoodnessOfFit | None:
         """Whether the rows could come from the model; None where there are too few."""
+        if not self.model.has_second_derivatives:
+            return None
         standard = None if self.regression is None else self.regression.standard
         solved = self.influence.equations
         return over_identification(self.model, self.kept, self.whole_theta, self.exposure, standard, solved)

@@ -90,7 +90,7 @@ def search(equations: OneWeight, rows: Rows) -> Solution:
         if again is not None and _has_ended(again):
             theta, curvature, tangent = again.point.theta, again.curvature, again.point.jacobian
     method = "L-BFGS" if by_steps else "Newton's method"
-    status = f"The lowest minimum found by {method} from {words}."
+    status = f"The lowest minimum found by {method} from {words}. {model.caution_of_matching}".rstrip()
     return Solution(theta, tangent, 0.5 * curvature, condition, status)
 
 

@@ -199,6 +199,11 @@ class Model(ValueObject, ABC):
         """Sentences on what an estimate with this covariance (p, p) does not determine, where the family knows."""
         return []
 
+    @property
+    def has_second_derivatives(self) -> bool:
+        """Whether log p has second derivatives in x, without which there is no score matching and no test by it."""
+        return True
+
     def check_spread(self, X: FloatArray) -> None:
         """Raise where rows like these can carry no estimate, however many there are."""
 

@@ -145,6 +145,20 @@ class MixtureForm(NonlinearModel):
         """θ of `beyond`."""
         return np.delete(theta, self.n_levels - 2) if self.has_background else theta
 
+    @property
+    def has_second_derivatives(self) -> bool:
+        background = self.known_background
+        return background is None or background.is_uniform
+
+    @property
+    def caution_of_matching(self) -> str:
+        if self.n_levels == 1:
+            return ""
+        return (
+            "Score matching hardly sees how the rows are shared between components that lie apart: the shares, and what "
+            "depends on them, may be far off. TruncatedMLE, or refine='mle', sees them."
+        )
+
     def check_spread(self, X: FloatArray) -> None:
         self.component.check_spread(X)
         if self.is_chosen:
@@ -304,7 +318,7 @@ class MixtureForm(NonlinearModel):
 
     @property
     def is_normalised(self) -> bool:
-        return not self.has_background
+        return True
 
     def whole_integral(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         # log Σ W_k: its slope is the mean of ∂ log W_k over the shares, and its bend their spread and E_k of their own.

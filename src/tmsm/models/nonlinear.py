@@ -66,6 +66,11 @@ class NonlinearModel(Model):
         """The density at points (n, D) that stay the same for many θ."""
         return _ByBlocks(self, X)
 
+    @property
+    def caution_of_matching(self) -> str:
+        """A sentence on what score matching alone hardly sees of the family, where that is something."""
+        return ""
+
     def suits(self, theta: FloatArray, X: FloatArray) -> bool:
         """Whether an optimum for rows like X (n, D) is one that is wanted, and no spike at a few rows."""
         return True
