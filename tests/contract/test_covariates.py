@@ -251,6 +251,10 @@ REFUSED = {
         lambda X, y: tmsm.ScoreMatching(MODEL, REGION, refine="mle").fit(X, covariates=y),
         "use refine=None with them",
     ),
+    "extrapolation": (
+        lambda X, y: estimator().fit(X, covariates=y).extrapolate(~REGION),
+        "another number of rows is expected at every value",
+    ),
     "Kent": (lambda X, y: tmsm.ScoreMatching(tmsm.Kent(), REGION).fit(X, covariates=y), "FisherBingham for Kent"),
     "predictions of NaN": (lambda X, y: estimator().fit(X, covariates=y).predict_params([np.nan]), "1 of 1 rows"),
     "predictions of nothing": (lambda X, y: estimator().fit(X, covariates=y).predict_params([]), "Z has no rows"),

@@ -26,4 +26,6 @@ class BorderedEstimator(Estimator):
         except (EstimationError, InvalidInputError):
             return {}
         ignored = "ignoring the border" if fit.exposure is None else "ignoring border and exposure"
+        if fit.regression is not None:
+            ignored += ", without covariates"
         return {ignored: naive}

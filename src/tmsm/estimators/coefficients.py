@@ -54,6 +54,26 @@ class Coefficients(Fitted):
         -------
         An object with the fields of `params_`, each with a first axis of length m, ``std_errors``,
         ``confidence_interval(level)`` and ``to_frame()``; ``[k]`` are the parameters at row k.
+
+        Notes
+        -----
+        θ(z) = `coefficients_` @ (1, z).  Where the concentration is known, θ(z) has the direction of that vector and
+        the known length; the mean of the covariates is in the middle of the turn.
+
+        Examples
+        --------
+        >>> import numpy as np, tmsm
+        >>> model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+        >>> draw = {"region": region, "mean_direction": [-0.6, -0.8, 0.0]}
+        >>> X = np.vstack(
+        ...     [model.sample(800, random_state=k, concentration=5.0 + 5.0 * k, **draw) for k in range(2)]
+        ... )
+        >>> fit = tmsm.ScoreMatching(model, region).fit(X, covariates={"late": np.repeat([0, 1], 800)})
+        >>> found = fit.predict_params({"late": [0, 1]})
+        >>> bool((np.abs(found.concentration - [5.0, 10.0]) < 3 * found.std_errors.concentration).all())
+        True
+        >>> bool(fit.covariate_tests_.of("late").p_value < 0.001)
+        True
         """
         fit = self.result_
         found = fit.with_coefficients.predict(Z, fit.error_df)

@@ -118,8 +118,8 @@ def check_covariates(model: Model) -> None:
     if constraint.is_flat or isinstance(constraint, FixedNorm):
         return
     raise InvalidInputError(
-        f"The θ of {name} lie in a curved set, and θ that is linear in covariates leaves it: use the family of all θ, "
-        "which is FisherBingham for Kent and Bingham for Watson."
+        f"The θ of {name} lie in a curved set, and θ that is linear in covariates leaves it: use the family of all θ "
+        "(FisherBingham for Kent, Bingham for Watson, ExponentialFamily for others)."
     )
 
 

@@ -115,6 +115,11 @@ class Extrapolator:
             raise InvalidInputError(
                 f"The region lies on {region.manifold!r}, and the rows of the fit on {fit.region.manifold!r}."
             )
+        if fit.regression is not None:
+            raise InvalidInputError(
+                "With covariates another number of rows is expected at every value of them: extrapolate a fit without, "
+                "or fits of rows with similar values."
+            )
         if has_nodes(region) and has_nodes(fit.region):
             try:
                 return self._ratio(self._beyond.by_nodes(region), self._seen)

@@ -76,7 +76,8 @@ def diagnostics_of(fit: Fit) -> list[tuple[str, str]]:
         ]
     outside = mass_outside(fit.model, fit.params, fit.region)
     if outside is not None and fit.undetermined is None:
-        found.append(("mass outside", f"{readable_share(outside)} of the fitted distribution"))
+        where = "" if fit.regression is None else " at the mean of the covariates"
+        found.append(("mass outside", f"{readable_share(outside)} of the fitted distribution{where}"))
     goodness = fit.goodness_of_fit
     if goodness is not None:
         words = f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}"

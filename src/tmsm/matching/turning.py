@@ -29,10 +29,13 @@ from tmsm.matching.solve import MAX_CONDITION, Solution, solve
 from tmsm.matching.stacked import Stacked
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint, FixedNorm, Unrestricted
-from tmsm.numerics.newton import minimise
+from tmsm.numerics.newton import Objective, minimise
 from tmsm.numerics.scaling import condition_number
 
 __all__ = ["Turning", "TurningTerms", "mean_of_parts", "turned", "with_covariates"]
+
+# So many rows show where to begin.
+_FIRST_ROWS = 2000
 
 
 def with_covariates(equations: OneWeight | Stacked, standard: Standard | None) -> Equations:
@@ -157,19 +160,28 @@ def mean_of_parts(equations: Turning, rows: Rows, theta: FloatArray) -> float:
     return float(total[0] / total[1])
 
 
+def _objective(equations: Turning, rows: Rows) -> Objective:
+    """J(B) with its derivatives."""
+    size = equations.n_parameters
+
+    def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        def sums(block: Block) -> FloatArray:
+            w = block.weights()
+            return np.append(equations.terms(block).sums(theta, w), w.sum())
+
+        total = rows.total(sums)
+        assert total is not None, "there are rows inside"
+        total = total[:-1] / total[-1]
+        return float(total[0]), 2.0 * total[1 : 1 + size], 2.0 * total[1 + size :].reshape(size, size)
+
+    return objective
+
+
 def turned(equations: Turning, rows: Rows) -> tuple[Solution, LinearSums]:
     """The B with the lowest J, and the sums of the family with a free concentration that the search begins from."""
     size = equations.n_parameters
     sums = sum_equations(WithCovariates(equations.inner, equations.standard), rows)
     assert sums is not None, "there are rows inside"
-    weight_sum = sums.weight_sum
-
-    def objective(theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        total = rows.total(lambda block: equations.terms(block).sums(theta, block.weights()))
-        assert total is not None
-        total = total / weight_sum
-        return float(total[0]), 2.0 * total[1 : 1 + size], 2.0 * total[1 + size :].reshape(size, size)
-
     constraint, c = equations.constraint, equations.n_columns
     own = np.arange(0, size, c)
     still = np.zeros(size)
@@ -177,8 +189,14 @@ def turned(equations: Turning, rows: Rows) -> tuple[Solution, LinearSums]:
     starts = [still]
     with suppress(EstimationError):  # a known concentration may determine what a free one does not
         starts.append(solve(Unrestricted(size), sums.A, sums.b).theta)
-    found = [minimise(objective, constraint.point(start)) for start in starts]
-    best = min((one for one in found if one is not None and one.reached), key=lambda one: one.value, default=None)
+    # Some of the rows show which start is the better one.
+    some = _objective(equations, rows.spread(_FIRST_ROWS))
+    found = [minimise(some, constraint.point(start)) for start in starts]
+    first = min((one for one in found if one is not None and one.reached), key=lambda one: one.value, default=None)
+    start = constraint.point(starts[-1]) if first is None else first.point
+    best = minimise(_objective(equations, rows), start)
+    if best is not None and not best.reached:
+        best = None
     condition = np.inf if best is None else condition_number(best.curvature)
     if best is None or not condition <= MAX_CONDITION:
         raise EstimationError(
