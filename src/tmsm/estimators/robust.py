@@ -16,6 +16,7 @@ from tmsm.foundation.validation import check_number, short_repr
 from tmsm.inference.covariance import moment_influence, sandwich_covariance
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence, small_sample_factor
+from tmsm.inference.row_weights import robust_weights
 from tmsm.matching.equations import LinearSums, residual_squares, sum_equations
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.robust import Robust, RobustRoot, find_root, half_fit
@@ -36,8 +37,6 @@ _GIVEN_UP, _MOVED = 0.01, 0.05
 # A row is left out of the errors of differences if the power ½ gives it less than this share of the mean weight; of a
 # normal cluster in the plane that is one in ten thousand.
 _FAR, _POWER_OF_FAR = 0.02, 0.5
-# A row has nearly no weight below this share of the mean weight.
-_NEARLY_NONE = 0.05
 
 
 def check_power(robust: Any, model: Model, refine: Any) -> float | Literal["auto"] | None:
@@ -74,8 +73,8 @@ def power_of(fit: Fit) -> float | None:
 
 def row_weights_of(fit: Fit) -> FloatArray:
     """The weight of each kept row in a robust fit, with mean one; ones in any other, shape (n,)."""
-    equations, X = fit.influence.equations, fit.kept.sample().X
-    return equations.row_weights(X, fit.theta) if isinstance(equations, Robust) else np.ones(len(X))
+    weights = robust_weights(fit)
+    return np.ones(len(fit.kept)) if weights is None else weights
 
 
 @dataclass(frozen=True)
@@ -247,8 +246,7 @@ class RobustMatching:
     def _left_out(self, root: RobustRoot) -> float:
         """The share of the rows that have nearly no weight."""
         sample = self.problem.kept.sample()
-        low = root.equations.row_weights(sample.X, root.theta) < _NEARLY_NONE
-        return float(np.average(low, weights=sample.weight))
+        return float(np.average(root.equations.leaves_out(sample.X, root.theta), weights=sample.weight))
 
     def _near(self, root: RobustRoot) -> BoolArray:
         """Which of the kept rows are no outliers for the most robust fit, shape (n,)."""
@@ -279,9 +277,8 @@ class RobustMatching:
         return float(fdtrc(k, rest, statistic * rest / (k * max(n - 1.0, 1.0))))
 
     def _sentence(self, root: RobustRoot) -> str:
-        sample = self.problem.kept.sample()
-        low = root.equations.row_weights(sample.X, root.theta) < _NEARLY_NONE
-        number = round(float(np.count_nonzero(low)) / self.problem.kept_share)
+        out = root.equations.leaves_out(self.problem.kept.sample().X, root.theta)
+        number = round(float(np.count_nonzero(out)) / self.problem.kept_share)
         none = "no row has" if number == 0 else "1 row has" if number == 1 else f"{number:,} rows have"
         about = "about " if self.problem.kept_share < 1.0 and number else ""
         return (

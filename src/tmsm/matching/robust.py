@@ -35,6 +35,8 @@ from tmsm.numerics.scaling import condition_number, solve_scaled
 
 __all__ = ["Robust", "RobustRoot", "densest_half", "find_root", "half_fit"]
 
+# A row has nearly no weight below this share of the mean weight.
+_NEARLY_NONE = 0.05
 # Weights of rows that are far denser than the reference stay finite.
 _MAX_EXPONENT = 100.0
 # The weights are computed again so often; from the second half on, steps are halved.
@@ -114,6 +116,11 @@ class Robust(Equations):
         values = values - self.model.log_kernel(self.reference[None, :], theta)[0]
         weights: FloatArray = np.exp(np.minimum(self.power * values - self.log_scale, _MAX_EXPONENT))
         return weights
+
+    def leaves_out(self, X: FloatArray, theta: FloatArray) -> BoolArray:
+        """Which rows have nearly no weight at θ, shape (n,)."""
+        out: BoolArray = self.row_weights(X, theta) < _NEARLY_NONE
+        return out
 
     def terms(self, block: Block) -> RobustTerms:
         return RobustTerms(self, block)
