@@ -446,10 +446,10 @@ def _log_share(z: FloatArray, order: int) -> FloatArray:
     small = z < _SMALL
     # φ = Σ (−z)^k / (k + 1)
     k = np.arange(_TERMS, dtype=np.float64)
-    coefficients = (-1.0) ** k / (k + 1.0)
+    coefficients: FloatArray = np.where(k % 2.0 == 0.0, 1.0, -1.0) / (k + 1.0)
     for _ in range(order):
         coefficients = coefficients[1:] * k[1 : len(coefficients)]
-    near: FloatArray = np.polynomial.polynomial.polyval(np.where(small, z, 0.0), coefficients)
+    near = np.asarray(np.polynomial.polynomial.polyval(np.where(small, z, 0.0), coefficients), dtype=np.float64)
     large = np.where(small, 1.0, z)
     share: FloatArray = np.log1p(large) / large
     if order >= 1:
