@@ -6,7 +6,7 @@ With many parameters the searches are by L-BFGS, and Newton's method only adds t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, final
 
 import numpy as np
@@ -101,6 +101,7 @@ class _Low:
 
     value: float
     theta: FloatArray
+    start: int = 0
 
 
 _Lowest = Callable[[Constraint, "_Passes", FloatArray], _Low | None]
@@ -110,19 +111,26 @@ def _from_starts(
     model: NonlinearModel, passes: _Passes, near: Sequence[FloatArray], lowest: _Lowest, X: FloatArray
 ) -> tuple[list[FloatArray], str]:
     """Minima worth to be followed, the lowest first, and in words how the starts agreed."""
-    ends = [lowest(model.constraint, passes, start) for start in near]
-    found = sorted((one for one in ends if one is not None and model.suits(one.theta, X)), key=lambda one: one.value)
+    found = []
+    for k, start in enumerate(near):
+        end = lowest(model.constraint, passes, start)
+        if end is not None and model.suits(end.theta, X):
+            found.append(replace(end, start=k))
+    found.sort(key=lambda one: one.value)
     n = len(near)
     if not found:
         raise EstimationError(
             f"No minimum was found from {n} start{'s' * (n != 1)}: the rows may not determine every "
             "parameter of this density. Use more rows, or better starts."
         )
-    different = [found[0]]
+    groups = [[found[0]]]
     for one in found[1:]:
-        if one.value - different[-1].value > _SAME * max(abs(one.value), 1e-300):
-            different.append(one)
-    same = sum(one.value - found[0].value <= _SAME * max(abs(found[0].value), 1e-300) for one in found)
+        if one.value - groups[-1][0].value > _SAME * max(abs(one.value), 1e-300):
+            groups.append([])
+        groups[-1].append(one)
+    # Of several θ for one density, such as mirror images, the one that the first of the starts leads to.
+    different = [min(group, key=lambda one: one.start) for group in groups]
+    same = len(groups[0])
     if n == 1:
         words = "one start"
     elif same == n:

@@ -16,6 +16,8 @@ _HALVINGS = 30
 # A jump is a change over the last piece of a path that is more than such a share of the function's size, or of its
 # slope's; the change of a smooth function is smaller by far.
 _JUMP = 1e-5
+# What does not matter to a density, and may be rounding.
+_NOTHING = 1e-9
 # Paths for each row.
 _PATHS = 2
 
@@ -76,11 +78,11 @@ def _follow(
             # Per length: the jump of the slope along the path.
             change = change / np.maximum(length, 1e-300)
             size = float(np.median(row_norms(slopes)))
-            rounding = 1e-12 * row_norms(slopes)
+            least = _NOTHING * (1.0 + float(row_norms(slopes).max()))
         else:
             size = float(np.median(np.abs(values - np.median(values))))
-            rounding = 1e-13 * np.abs(values)
-        jumps = np.isfinite(change) & (change > _JUMP * max(size, 1e-300)) & (change > rounding)
+            least = _NOTHING * (1.0 + float(np.abs(values).max()))
+        jumps = np.isfinite(change) & (change > max(_JUMP * size, least))
     if not jumps.any():
         return
     worst = int(np.argmax(np.where(jumps, change, 0.0)))

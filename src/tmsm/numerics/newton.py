@@ -136,7 +136,7 @@ def along(point: Point, gradient: FloatArray, hessian: FloatArray) -> tuple[Floa
     """Slope and curvature along the set, and a scale that makes the curvature's diagonal of order one."""
     J = point.jacobian
     flat = J.T @ hessian @ J
-    diagonal = np.diag(flat)
+    diagonal = np.abs(np.diag(flat))  # where the objective bends down, the size of the curvature is a scale as well
     largest = float(diagonal.max())
     floor = 1e-20 * largest if largest > 0.0 else 1.0
     scale = 1.0 / np.sqrt(np.maximum(diagonal, floor))
