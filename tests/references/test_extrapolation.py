@@ -167,3 +167,19 @@ def test_it_reads_well():
 def test_bad_input_is_said_in_a_sentence(make, words):
     with pytest.raises((ValueError, TypeError), match=words):
         make()
+
+
+def test_a_background_ends_at_the_border():
+    cluster = MODEL.sample(1400, CAP, random_state=1, mean_direction=[0.6, 0.0, 0.8], concentration=40.0)
+    even = tmsm.Sphere(2).uniform(10_000, 2)
+    X = np.vstack([cluster, even[CAP.contains(even)][:600]])
+    fit = tmsm.TruncatedMLE(tmsm.Mixture(MODEL, 1, background=True), CAP).fit(X)
+    found, params = fit.extrapolate(RING), fit.params_
+    one = {"mean_direction": params.mean_direction[0], "concentration": params.concentration[0]}
+    # The share of the cluster among all rows inside, by the density there.
+    inside, area = CAP.exact_nodes(4, 3)
+    model, theta = fit.result_.model, fit.result_.theta
+    logs = model.beyond().log_kernel(inside, model.beyond_theta(theta)), model.log_kernel(inside, theta)
+    share = (area @ np.exp(logs[0])) / (area @ np.exp(logs[1]))
+    assert found.value == pytest.approx(share * np.exp(log_ratio(MODEL, RING, CAP, one)), rel=1e-3)
+    assert 0.6 < share < 0.8
