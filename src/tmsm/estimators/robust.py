@@ -170,8 +170,8 @@ class RobustMatching:
             why = "the smallest power, as there is no ordinary fit"
         elif taken is tried[-1]:
             why = (
-                "the largest power that was tried: the estimate still moves with c, so that the rows may be of another "
-                "family rather than of this one with outliers"
+                "the largest power that was tried with success: the estimate still moves with c, so that the rows may be "
+                "of another family rather than of this one with outliers"
             )
         else:
             why = (
