@@ -170,7 +170,7 @@ class RobustMatching:
             why = "the smallest power, as there is no ordinary fit"
         elif taken is tried[-1]:
             why = (
-                "the largest power that was tried with success: the estimate still moves with c, so that the rows may be "
+                "the largest power tried with success: the estimate still moves with c, so that the rows may be "
                 "of another family rather than of this one with outliers"
             )
         else:
