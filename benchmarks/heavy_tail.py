@@ -34,7 +34,7 @@ def heavy_tail_rows(n_seeds=SEEDS):
             (f"heavy tail, n = 10,000, {name}: median error of the centre", np.median(errors), "°", (0, 1.05 * limit))
         )
         for part, share in zip(NAMES, covered.mean(axis=0), strict=True):
-            found.append((f"… 95 % region or interval of the {part} covers", 100 * share, "%", (90, 98)))
+            found.append((f"… 95 % region or interval of the {part} covers", 100 * share, "%", (90, 97)))
     plain = tmsm.TruncatedMLE(tmsm.VonMisesFisher(), region)
     errors = [heavy_tail.centre_error(plain.fit(heavy_tail.rows(region, seed)).params_) for seed in range(FEW)]
     found.append(("… median error if von Mises–Fisher is fitted instead", np.median(errors), "°", (5, 15)))
