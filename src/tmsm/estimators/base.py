@@ -356,7 +356,8 @@ class Estimator(Coefficients):
         With a known exposure e the rows seen are those of e times the density, and the number is that of all rows in
         the region, as if each of them were detected there: e must be a probability, not only proportional to one.
         A background of a mixture ends at the border and is not counted beyond it.  `NaiveMLE` takes the whole manifold
-        for seen: the number is the probability of the region.  A fit with covariates expects another number at every value of them, and is refused.
+        for seen: the number is the probability of the region.  A fit with covariates is refused: at every value of them
+        it expects another number.
         """
         return Extrapolator(self.result_).rows_in(region)
 
