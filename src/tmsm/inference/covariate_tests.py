@@ -220,9 +220,11 @@ class _Restriction:
         R = self.slope(found)
         mean = R @ (self.regression.B.ravel() - found)
         along = row_residuals(influence.equations, rows, found, R @ influence.matrix)
-        _, parts = rows.mean_and_parts(along)
-        u, k = len(parts), parts.shape[1]
-        return mean, parts.T @ parts * (share * u / max(u - k, 1))
+        seen, parts = rows.mean_and_parts(along)
+        u, nuisance = len(parts), influence.equations.constraint.n_free - parts.shape[1]
+        # About zero, where the mean is without an effect, and for the parameters that were estimated.
+        squares = parts.T @ parts + np.outer(seen, seen) / u
+        return mean, squares * (share * u / max(u - nuisance, 1))
 
     def _nearest(self) -> FloatArray:
         """The b with h(b) = 0 that is nearest to b̂ in standard errors, by Gauss–Newton; else the one it starts from.
