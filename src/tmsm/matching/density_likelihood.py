@@ -322,17 +322,19 @@ class TruncatedDensity:
 
     def maximum(self, starts: Sequence[FloatArray]) -> DensityMaximum:
         """The highest maximum that searches from some θ end in and that suits the family: no spike, say."""
-        candidates = self._candidates(starts)
+        reasons: list[EstimationError] = []
+        candidates = self._candidates(starts, reasons)
         reached: list[DensityMaximum] = []
         for theta, agreeing in candidates[:_FOLLOWED]:
             try:
                 found = self._from(theta)
-            except EstimationError:
+            except EstimationError as error:
+                reasons.append(error)
                 continue
             if self.model.suits(found.theta, self.rows.X):
                 reached.append(replace(found, n_starts=len(starts), n_agreeing=agreeing))
         if not reached:
-            raise no_maximum()
+            raise reasons[0] if reasons else no_maximum()
         best = min(reached, key=lambda one: one.value)
         return replace(best, theta=self.model.ordered(best.theta))
 
@@ -340,8 +342,11 @@ class TruncatedDensity:
         """The maximum next to a θ, with the components in its order."""
         return self._from(self.constraint.point(theta).theta)
 
-    def _candidates(self, starts: Sequence[FloatArray]) -> list[tuple[FloatArray, int]]:
-        """Different maxima for some of the rows, the highest first, and how many of the starts led to each."""
+    def _candidates(self, starts: Sequence[FloatArray], reasons: list[EstimationError]) -> list[tuple[FloatArray, int]]:
+        """Different maxima for some of the rows, the highest first, and how many of the starts led to each.
+
+        Why a search could not begin is added to the reasons.
+        """
         some = self.rows
         if len(some.X) > 2 * _FIRST_ROWS:
             stride = len(some.X) // _FIRST_ROWS
@@ -356,9 +361,10 @@ class TruncatedDensity:
             try:
                 if likelihood is None or not self._serves_roughly(likelihood, theta):
                     likelihood = self.near(theta, some, rough=True)
-            except EstimationError:  # no such density inside the region
+            except EstimationError as error:  # no such density inside the region
+                reasons.append(error)
                 continue
-            best = minimise_over(self.constraint, likelihood, [start], minimise_in_trust)
+            best = minimise_over(self.constraint, likelihood, [start], minimise_in_trust, widely=False)
             if best is not None and self.model.suits(best.minimum.point.theta, some.X):
                 theta = self.model.ordered(best.minimum.point.theta)
                 found.append((best.minimum.value, theta, len(some.X) * likelihood(theta)[2]))
@@ -406,7 +412,7 @@ class TruncatedDensity:
         """The maximum that a search from θ ends in."""
         for _ in range(_MAX_ROUNDS):
             likelihood = self.near(theta)
-            best = minimise_over(self.constraint, likelihood, [theta], minimise_in_trust)
+            best = minimise_over(self.constraint, likelihood, [theta], minimise_in_trust, widely=False)
             if best is None:
                 break
             before, theta = theta, best.minimum.point.theta

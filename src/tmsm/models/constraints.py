@@ -176,28 +176,36 @@ class Best:
 
 
 def minimise_over(
-    constraint: Constraint, objective: Objective, near: Sequence[FloatArray], search: Search = minimise
+    constraint: Constraint,
+    objective: Objective,
+    near: Sequence[FloatArray],
+    search: Search = minimise,
+    *,
+    widely: bool = True,
 ) -> Best | None:
-    """The lowest of the minima that searches near some θ end in, the first one most widely; None if none ends.
+    """The lowest of the minima that searches near some θ end in, the first one ``widely``; None if none ends.
 
     Where the lowest is not wanted, the best of the others and of those on the borders.
     """
-    found = _minima(constraint, objective, near, search)
+    found = _minima(constraint, objective, near, search, widely)
     if found and constraint.allows(found[0].point.theta):
         return Best(found[0], on_border=False)
     inside = [Best(minimum, False) for minimum in found if constraint.allows(minimum.point.theta)]
     beside = [
         Best(minimum, True)
         for border in constraint.borders()
-        for minimum in _minima(border, objective, near, search)
+        for minimum in _minima(border, objective, near, search, widely)
         if constraint.allows(minimum.point.theta)
     ]
     return min([*inside, *beside], key=lambda best: best.minimum.value, default=None)
 
 
-def _minima(constraint: Constraint, objective: Objective, near: Sequence[FloatArray], search: Search) -> list[Minimum]:
+def _minima(
+    constraint: Constraint, objective: Objective, near: Sequence[FloatArray], search: Search, widely: bool
+) -> list[Minimum]:
     """Minima from every start, lowest first."""
-    starts = [*(constraint.point(theta) for theta in near[1:]), *constraint.starts(near[0])]
+    first = constraint.starts(near[0]) if widely else [constraint.point(near[0])]
+    starts = [*(constraint.point(theta) for theta in near[1:]), *first]
     found: list[Minimum] = []
     for start in starts:
         minimum = search(objective, start, [other.point.theta for other in found])

@@ -95,7 +95,9 @@ class Mixture(MixtureForm):
         if not isinstance(self.component, LinearModel):
             given = self.component.__name__ if isinstance(self.component, type) else type(self.component).__name__
             hint = " Call the class to make one." if isinstance(self.component, type) else ""
-            raise InvalidTypeError(f"component must be an exponential family such as VonMisesFisher(); got {given}.{hint}")
+            raise InvalidTypeError(
+                f"component must be an exponential family such as VonMisesFisher(); got {given}.{hint}"
+            )
         kind = type(self.component)
         if kind.log_normaliser is Model.log_normaliser or kind.expectation is LinearModel.expectation:
             raise InvalidInputError(

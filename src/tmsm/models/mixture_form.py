@@ -155,7 +155,7 @@ class MixtureForm(NonlinearModel):
         if self.n_levels == 1:
             return ""
         return (
-            "Score matching hardly sees how the rows are shared between components that lie apart: the shares, and what "
+            "Score matching hardly sees how rows are shared between components that lie apart: the shares, and what "
             "depends on them, may be far off. TruncatedMLE, or refine='mle', sees them."
         )
 
@@ -247,6 +247,17 @@ class MixtureForm(NonlinearModel):
 
     def make_constraint(self) -> Constraint:
         parts = [Unrestricted(self.n_levels - 1), *[self.component.constraint] * self.count]
+        return product_set(parts, [self.n_levels - 1, *[self.component.size] * self.count])
+
+    def slice(self, name: str, value: Any) -> Constraint | None:
+        base, _, number = name.rpartition("_")
+        if base != "concentration" or not number.isdigit():
+            return None
+        own = self.component.slice(base, value)
+        if own is None:
+            return None
+        parts: list[Constraint] = [Unrestricted(self.n_levels - 1), *[self.component.constraint] * self.count]
+        parts[int(number)] = own
         return product_set(parts, [self.n_levels - 1, *[self.component.size] * self.count])
 
     def log_masses(self, theta: FloatArray) -> FloatArray:
