@@ -105,7 +105,8 @@ def test_every_rule_is_needed():
         ("robust='auto' took c = 0.3.", "--robust auto took c = 0.3."),
         (
             "The number of components is still to be chosen (n_components='bic'): TruncatedMLE does so.",
-            "The number of components is chosen by the likelihood: use --method mle, or say it, as in --model mixture:2.",
+            "The number of components is chosen by the likelihood: use --method mle, or say it, as in --model "
+            "mixture:2.",
         ),
         ("A sentence without advice stays as it is.", "A sentence without advice stays as it is."),
     ],

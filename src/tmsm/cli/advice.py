@@ -27,6 +27,8 @@ WORDS: tuple[tuple[str, str], ...] = (
      "(--model fisher-bingham for kent, --model bingham for watson)"),
     (r"TruncatedMLE, or (?=refine='mle', sees)", "--method mle, or "),
     (r"\brobust='auto'", "--robust auto"),
+    (r"\brobust is for fits without covariates, as yet: leave out robust, or the covariates",
+     "--robust is for fits without --covariate, as yet: leave out one of them"),
     (r"robust and refine='mle' exclude", "--robust and --method refined exclude"),
     (r"row_weights_ tells which", "the report shows which"),
     (r"or TruncatedMLE in a region", "or --method mle in a region"),

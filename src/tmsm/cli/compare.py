@@ -108,7 +108,7 @@ def compare(
     estimators = [
         make_estimator(
             method, model, observed.border, weight if method in ("score", "refined") else "auto",
-            None if method == "naive" else observed.exposure, "--methods",
+            None if method == "naive" else observed.exposure, "--methods", with_covariates=bool(covariate),
         )
         for _, model, method in makers
     ]  # fmt: skip

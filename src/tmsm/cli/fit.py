@@ -98,7 +98,7 @@ def fit(
     )  # fmt: skip
     estimator = make_estimator(
         method, chosen.on(observed.border.manifold) if factors else chosen, observed.border, weight, observed.exposure,
-        robust=power,
+        robust=power, with_covariates=bool(covariate),
     )  # fmt: skip
     estimator.fit(observed.points, groups=observed.labels, covariates=observed.covariates)
     show_result(estimator, json=json, save=save, report=report)

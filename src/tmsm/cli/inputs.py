@@ -24,6 +24,7 @@ from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.manifolds.frames import EARTH, FRAMES, ICRS, Frame
+from tmsm.models import Mixture
 from tmsm.models.base import Model
 from tmsm.regions import LonLatBox, Region
 from tmsm.regions.rounding import find_grid
@@ -58,8 +59,13 @@ def make_estimator(
     option: str = "--method",
     *,
     robust: float | Literal["auto"] | None = None,
+    with_covariates: bool = False,
 ) -> Estimator:
     """The estimator that a method's name stands for; None for the method that suits the model."""
+    if with_covariates and not model.is_linear:
+        raise InvalidInputError(
+            "--covariate is for exponential families, as yet not for mixtures and heavy tails: use another model."
+        )
     if robust is not None and not model.is_linear:
         raise InvalidInputError(
             "--robust is for exponential families, not for mixtures and heavy tails: leave it out, or use another "
@@ -68,6 +74,10 @@ def make_estimator(
     if method is None:
         method = usual_method(model, region.manifold.dim)
     check_option(method, METHODS, option)
+    if method == "naive" and isinstance(model, Mixture) and model.has_background:
+        raise InvalidInputError(
+            f"A background lies inside the border, which {option} naive ignores: leave it out, or use {option} mle."
+        )
     if method == "naive" and exposure is not None:
         raise InvalidInputError(f"--exposure is not for {option} naive, which takes every place for equally well seen.")
     if robust is not None and method != "score":

@@ -215,7 +215,8 @@ class FitDisplay:
             return
         style = {"ms": 9, "mfc": colour, "mec": "white", "mew": 1.0, "ls": "none", "zorder": order}
         if centre.number is not None:  # several of one fit, which their numbers tell apart
-            style["ms"], marker = 13, "o"
+            self.ax_.plot([], [], marker="o", label=label, **style)
+            style["ms"], marker, label = 13, "o", "_"
             text = {"ha": "center", "va": "center_baseline", "color": "white", "fontsize": 8, "fontweight": "bold"}
             self.ax_.annotate(str(centre.number), flat[0], zorder=order + 0.005, **text)
         self.ax_.plot(*flat.T, marker=marker, label=label, **style)
