@@ -153,9 +153,9 @@ def test_a_robust_fit_says_what_it_leaves_aside(command):
     assert "the report shows which" in plain
 
 
-def test_compare_shows_what_is_expected_outside(command, tmp_path):
+def test_compare_shows_what_is_expected_outside(command):
     options = (*REGION, "--models", "vmf,mixture:2", "--extrapolate", "250,500")
-    shown = found(command, "compare", "mixture.csv", *options, "--report", str(tmp_path / "page.html"))
+    shown = found(command, "compare", "mixture.csv", *options)
     assert [fit["model"] for fit in shown["fits"]] == ["mixture:2", "vmf"]
     assert [fit["method"] for fit in shown["fits"]] == ["mle", "score"]
     assert shown["extrapolation"]["unit"] == "km"
@@ -166,15 +166,20 @@ def test_compare_shows_what_is_expected_outside(command, tmp_path):
     assert numbers["250–500 km"]["expected"] == pytest.approx(expected.value, rel=1e-4)
     assert numbers["250–500 km"]["std_error"] == pytest.approx(expected.std_error, rel=1e-2)
     assert "the spread over models that fit equally well" in shown["extrapolation"]["meaning"]
-    assert numbers["250–500 km"]["text"] in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_compare_prints_two_tables(command):
-    code, out, _ = command("compare", "mixture.csv", *REGION, "--models", "vmf", "--extrapolate", "100")
+def test_compare_prints_two_tables_and_reports_them(command, tmp_path):
+    sky = ("--sky", "icrs", "--columns", "lon,lat", "--report", str(tmp_path / "page.html"))
+    code, out, _ = command("compare", "mixture.csv", *REGION, "--models", "vmf", "--extrapolate", "1,2.5", *sky)
     assert code == 0
     above, below = out.split("Points expected outside the border for each point seen")
-    assert "criterion" in above and "0–100 km" not in above
-    assert "0–100 km" in below and "compare several" in below
+    assert "criterion" in above
+    assert "1–2.5°" not in above
+    assert "1–2.5°" in below
+    assert "compare several" in below
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Points expected outside the border for each point seen" in page
+    assert "1–2.5°" in page
 
 
 @pytest.mark.parametrize(

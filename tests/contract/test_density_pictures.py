@@ -4,7 +4,7 @@ import json
 import re
 from html import unescape
 
-import matplotlib
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -14,7 +14,9 @@ from tmsm.inference.centre_moves import centre_moves, centre_paths
 from tmsm.inference.centres import centres_of, ellipse_of, row_shares
 from tmsm.inference.delta import direction_ellipse
 
-matplotlib.use("Agg")
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
 CAP = tmsm.Cap(tmsm.lonlat_to_xyz(0.0, 50.0), np.radians(25.0))
 MODEL = tmsm.Mixture(tmsm.VonMisesFisher(), 2, background=True)
 CENTRES = tmsm.lonlat_to_xyz([-10.0, 40.0], [45.0, 52.0])
@@ -46,12 +48,18 @@ def robust():
     return tmsm.ScoreMatching(FAMILY, CAP, robust=0.5).fit(np.vstack([good, bad]))
 
 
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
 def labels(display):
     return [text.get_text() for text in display.legend_.get_texts()]
 
 
 def page_of(fit, path):
-    fit.report(path, frame="earth", beside={})
+    fit.report(path, frame="plain", beside={})
     page = path.read_text(encoding="utf-8")
     data = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', page, re.S)
     found = re.findall(r'\{"globe":.*\}', page) if data is None else [data.group(1)]
@@ -75,7 +83,7 @@ def test_every_centre_has_its_ellipse_and_share(mixture):
 
 
 def test_a_map_shows_all_centres(mixture):
-    display = mixture.plot(frame="earth", land=False)
+    display = mixture.plot(land=False)
     shares = mixture.params_.shares
     wanted = [f"TruncatedMLE: component {k + 1} ({100 * shares[k]:.0f} %), 95 % region" for k in range(2)]
     assert [label for label in labels(display) if "component" in label] == wanted
@@ -141,7 +149,8 @@ def test_the_centre_moves_as_it_is_predicted(turning):
     ends = [[paths[0].values[0], year[1]], [paths[0].values[-1], year[1]]]
     np.testing.assert_allclose(paths[0].points[[0, -1]], turning.predict_params(ends).mean_direction, atol=1e-12)
     step = 1e-3
-    ahead, behind = turning.predict_params([year + [step, 0.0], year - [step, 0.0]]).mean_direction
+    near = [[year[0] + step, year[1]], [year[0] - step, year[1]]]
+    ahead, behind = turning.predict_params(near).mean_direction
     move = centre_moves(turning.result_)[0]
     assert move.axes == ("east", "north")
     assert np.linalg.norm(move.velocity) == pytest.approx(np.linalg.norm(ahead - behind) / (2.0 * step), rel=1e-5)
@@ -160,7 +169,7 @@ def test_pictures_and_report_of_covariates(turning, tmp_path):
     assert turning.covariate_tests_.of("year", "centre").sentence in page
     assert "How the centre moves" in page
     names = [trace["name"] for trace in data["globe"]["traces"]]
-    assert any(name.startswith(f"centre as depth goes from") for name in names)
+    assert any(name.startswith("centre as depth goes from") for name in names)
     for panel in histograms(turning.result_):  # draws follow the covariates of the rows
         assert (np.abs(panel.observed - panel.expected) <= 2.0 * panel.error + 1.0).all()
 
