@@ -433,9 +433,15 @@ SOURCES: dict[str, Callable[[], Source]] = {
     "parts": lambda: own().Parts(source_rows()[:1], source_rows()[1:100], source_rows()[100:]),
 }
 
+
+def _bent(params: Any, x: Any) -> Any:
+    return jnp.sin(params["pull"] @ x) + jnp.exp(params["log"]) * x[0] * x[1]
+
+
 # Densities that are not linear in their parameters.
 DENSITIES: dict[str, Callable[[], NonlinearModel]] = {
     "heavy tail": lambda: own().HeavyTail(),
+    "any function": lambda: tmsm.LogDensity(_bent, {"pull": np.array([0.5, 1.0, -0.3]), "log": 0.2}, tmsm.Sphere(2)),
     "heavy tails": lambda: tmsm.HeavyTailed().on(tmsm.Sphere(2)),
     "heavy tails on S4": lambda: tmsm.HeavyTailed(2.5).on(tmsm.Sphere(4)),
 }
