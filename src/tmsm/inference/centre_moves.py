@@ -74,6 +74,7 @@ def centre_moves(fit: Fit) -> list[CentreMove]:
         return []
     point = np.asarray(fit.params[centre.name], dtype=np.float64)
     manifold = fit.region.manifold
+    names: tuple[str, ...]
     if manifold.has_longitudes:
         names, axes = ("east", "north"), _east_north(point)
     elif manifold.is_flat:
@@ -133,7 +134,7 @@ def _velocity(regression: Regression, centre: Field, a: int) -> FloatArray:
     moved = np.zeros_like(regression.B)
     moved[:, 0] = regression.B[:, a]
     slope: FloatArray = regression.model.parameter_jacobian(theta)[centre.name] @ (along @ moved.ravel())
-    return slope / regression.standard.scale[a - 1]
+    return slope / float(regression.standard.scale[a - 1])
 
 
 def _slope(regression: Regression, centre: Field, a: int) -> FloatArray:

@@ -14,7 +14,6 @@ from tmsm.inference.centres import centres_of, ellipse_of
 from tmsm.inference.delta import critical_square
 from tmsm.inference.fit import Fit
 from tmsm.manifolds.torus_angles import angles_to_torus
-from tmsm.models import Mixture
 from tmsm.models.base import DensityAt
 
 __all__ = ["SHARES", "DrawnCentre", "Levels", "cluster_density", "drawn_centres", "mass_levels", "rings_of"]
@@ -75,10 +74,7 @@ class Levels:
 
 def cluster_density(fit: Fit) -> DensityAt:
     """The fitted density; of a mixture without its background, which ends at the border."""
-    model = fit.model
-    if isinstance(model, Mixture) and model.has_background:
-        return DensityAt(model.beyond(), model.beyond_theta(fit.theta))
-    return DensityAt(model, fit.theta)
+    return DensityAt(fit.model.beyond(), fit.model.beyond_theta(fit.theta))
 
 
 def mass_levels(fit: Fit) -> Levels | None:
