@@ -38,6 +38,8 @@ _SPREADS = (0.3, 0.3, 1.0, 1.0)
 _TENSOR_NUMBERS = 2**22
 # At so many rows a density is looked at whose slope is no more than such a share of what it could be.
 _TRIED_ROWS, _NO_SLOPE = 256, 1e-12
+# Rows that reach beyond others by no more than such a share of their extent are at the same place.
+_SAME_PLACE = 0.2
 _REPR_ENTRIES = 12
 
 
@@ -175,7 +177,8 @@ class LogDensity(NonlinearModel):
         # Fits of resampled rows look at the same part of the manifold.
         low, high = X.min(axis=0), X.max(axis=0)
         tried: tuple[FloatArray, FloatArray] | None = self.__dict__.get("_tried")
-        if tried is not None and (tried[0] <= low).all() and (high <= tried[1]).all():
+        room = _SAME_PLACE * (high - low)
+        if tried is not None and (tried[0] - room <= low).all() and (high <= tried[1] + room).all():
             return
         some = np.ascontiguousarray(X[:: -(-len(X) // _TRIED_ROWS)])
         starts = self.starts(some)

@@ -11,15 +11,14 @@ from tmsm.manifolds import Manifold
 
 __all__ = ["check_smooth"]
 
-# Paths are cut in half so often: what is left of a smooth function's change is far below rounding.
-_HALVINGS = 30
+# Paths are cut in half so often, after which the change of a smooth function is far below rounding; after some of them
+# a look shows that most functions are smooth.
+_HALVINGS, _LOOK = 30, 7
 # A jump is a change over the last piece of a path that is more than such a share of the function's size, or of its
 # slope's; the change of a smooth function is smaller by far.
 _JUMP = 1e-5
 # What does not matter to a density, and may be rounding.
 _NOTHING = 1e-9
-# Paths for each row.
-_PATHS = 2
 
 
 def check_smooth(u: ParametricFunction, manifold: Manifold, X: FloatArray, theta: FloatArray) -> None:
@@ -30,14 +29,12 @@ def check_smooth(u: ParametricFunction, manifold: Manifold, X: FloatArray, theta
     stays.  The same is done with the slope and the second derivative, since a bend counts as well: score matching would
     leave out the curvature that sits in it.
     """
-    for k in range(_PATHS):
-        others = np.roll(X, k + 1 + k * (len(X) // 3), axis=0)
-        try:
-            V = manifold.tangent_of(X, others - X)
-            _follow(u, manifold, X, V, theta, of_slope=False)
-            _follow(u, manifold, X, V, theta, of_slope=True)
-        except _NoPathError:
-            return
+    try:
+        V = manifold.tangent_of(X, np.roll(X, 1 + len(X) // 3, axis=0) - X)
+        _follow(u, manifold, X, V, theta, of_slope=False)
+        _follow(u, manifold, X, V, theta, of_slope=True)
+    except _NoPathError:
+        return
 
 
 class _NoPathError(Exception):
@@ -65,24 +62,22 @@ def _follow(
     low, high = np.zeros(len(X)), np.ones(len(X))
     with np.errstate(invalid="ignore", over="ignore"):
         values, slopes = u.first(X, theta, checked=False)
-        for _ in range(_HALVINGS):
+        level = row_norms(slopes) if of_slope else np.abs(values)
+        spread = float(np.median(level if of_slope else np.abs(values - np.median(values))))
+        least = max(_JUMP * spread, _NOTHING * (1.0 + float(level.max())))
+        for k in range(_HALVINGS):
             middle = 0.5 * (low + high)
             x, m, y = point(low), point(middle), point(high)
             first, last = off(x, m), off(m, y)
             later = last > first
             low, high = np.where(later, middle, low), np.where(later, high, middle)
-        x, y = point(low), point(high)
-        change = off(x, y)
-        length = row_norms(y - x)
-        if of_slope:
-            # Per length: the jump of the slope along the path.
-            change = change / np.maximum(length, 1e-300)
-            size = float(np.median(row_norms(slopes)))
-            least = _NOTHING * (1.0 + float(row_norms(slopes).max()))
-        else:
-            size = float(np.median(np.abs(values - np.median(values))))
-            least = _NOTHING * (1.0 + float(np.abs(values).max()))
-        jumps = np.isfinite(change) & (change > max(_JUMP * size, least))
+            change = np.where(later, last, first)
+            if of_slope:
+                # Per length: the jump of the slope along the path.
+                change = change / np.maximum(row_norms(np.where(later[:, None], y - m, m - x)), 1e-300)
+            jumps = np.isfinite(change) & (change > least)
+            if k % _LOOK == _LOOK - 1 and not jumps.any():
+                return
     if not jumps.any():
         return
     worst = int(np.argmax(np.where(jumps, change, 0.0)))
