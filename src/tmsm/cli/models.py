@@ -29,8 +29,8 @@ _KNOWABLE = {
     "heavy-tailed": ("degrees_of_freedom",),
 }
 _PRODUCT, _MIXTURE = "product", "mixture"
-# Families that components of a mixture can be of.
-_COMPONENTS = ("vmf", "kent", "bingham", "watson")
+# Families that components of a mixture can be of: clusters, which searches begin at.
+_COMPONENTS = ("vmf", "kent")
 # Beyond it likelihoods are integrals over draws, and score matching is the first choice of any model.
 _MOST_DIMENSIONS = 2
 
@@ -72,7 +72,7 @@ def make_model(
         return model
     if name not in _COMPONENTS:
         raise InvalidInputError(
-            f"A background is one of a mixture, whose components may be {', '.join(_COMPONENTS)}, not {name}."
+            f"A background is one of a mixture, whose components may be {' and '.join(_COMPONENTS)}, not {name}."
         )
     return Mixture(_linear(model), 1, background)
 
@@ -102,7 +102,7 @@ def _parts(name: str, option: str) -> tuple[int | str, str]:
     if parts or count == 0 or component not in _COMPONENTS:
         raise InvalidInputError(
             f"{option} {name} must be mixture, mixture:NUMBER or mixture:NUMBER:COMPONENT, such as mixture:2 or "
-            f"mixture:2:kent; components may be {', '.join(_COMPONENTS)}."
+            f"mixture:2:kent; components may be {' and '.join(_COMPONENTS)}."
         )
     return count, component
 

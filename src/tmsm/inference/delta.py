@@ -21,6 +21,10 @@ __all__ = [
 ]
 
 
+# Beyond so many units of a logarithmic scale an interval on it says nothing: the value is at the end of its range.
+_MOST = 20.0
+
+
 def standard_errors(model: Model, theta: FloatArray, covariance: FloatArray) -> Parameters:
     """Delta method: the fields of the parameters with their standard errors.
 
@@ -69,10 +73,10 @@ def confidence_interval(
 
 def _around(value: Any, margin: Any, field: Field) -> tuple[Any, Any]:
     """The ends of an interval about a value, by the delta method on the scale of the field."""
-    if field.scale == "log" and np.all(value > 0.0):
+    if field.scale == "log" and np.all(margin < _MOST * value):
         factor = np.exp(margin / value)
         return value / factor, value * factor
-    if field.scale == "logit" and np.all((value > 0.0) & (value < 1.0)):
+    if field.scale == "logit" and np.all(margin < _MOST * value * (1.0 - value)):
         odds, factor = value / (1.0 - value), np.exp(margin / (value * (1.0 - value)))
         return odds / (odds + factor), odds * factor / (1.0 + odds * factor)
     return value - margin, value + margin

@@ -12,13 +12,16 @@ from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTy
 from tmsm.foundation.validation import as_float_array
 from tmsm.manifolds import Manifold
 from tmsm.measure.draws import draw_inside
-from tmsm.measure.integrals import integrate_kernel
+from tmsm.measure.integrals import integrate_kernel, plan_nodes
+from tmsm.measure.nodes import has_nodes
 from tmsm.regions import Region
 
 __all__ = ["Background", "LogMap", "check_bounded"]
 
 # Differences of a background that gives values alone are taken over this share of a unit of length.
 _STEP = 1e-5
+# Of a map over a wider one: only integrals ask for them, to see how fine nodes must be, and no node sees single pixels.
+_STEP_ON_MAP = 0.05
 
 
 @runtime_checkable
@@ -68,6 +71,10 @@ class Background:
             return np.zeros(len(X))
         if isinstance(self.given, LogMap):
             values = np.asarray(self.given.log_values(X), dtype=np.float64)
+            if np.isnan(values).any():
+                # Beyond the map, where integrals only look how far the density goes: inside the region it has values.
+                known = values[np.isfinite(values)]
+                values = np.where(np.isnan(values), known.mean() if known.size else 0.0, values)
         else:
             found = self.given(X)
             values = as_float_array(found[0] if isinstance(found, tuple) else found, "background")
@@ -86,10 +93,11 @@ class Background:
         if self.is_uniform:
             return np.zeros_like(X)
         gradient = np.zeros_like(X)
+        step = _STEP_ON_MAP if isinstance(self.given, LogMap) else _STEP
         for u in manifold.tangent_frame(X):
-            ahead, behind = (self.values(manifold.retract(X, sign * _STEP * u)) for sign in (1.0, -1.0))
+            ahead, behind = (self.values(manifold.retract(X, sign * step * u)) for sign in (1.0, -1.0))
             with np.errstate(invalid="ignore"):
-                slope = (ahead - behind) / (2.0 * _STEP)
+                slope = (ahead - behind) / (2.0 * step)
             gradient += np.where(np.isfinite(slope), slope, 0.0)[:, None] * u
         return gradient
 
@@ -103,7 +111,19 @@ class Background:
 
     def log_mass(self, region: Region, log_area: float) -> float:
         """Logarithm of its integral over a region; ``log_area`` is that of the whole manifold, where it has one."""
+        if isinstance(self.given, LogMap) and has_nodes(region):
+            self._check_covers(region, log_area)
         return integrate_kernel(_OverRegion(self, region, log_area), region).log_integral
+
+    def _check_covers(self, region: Region, log_area: float) -> None:
+        """Raise where a map has no values for a part of the region."""
+        X = plan_nodes(_OverRegion(Background(True), region, log_area), region).affordable.nodes().X
+        bad = np.isnan(np.asarray(self.given.log_values(X), dtype=np.float64))
+        if bad.any():
+            raise InvalidInputError(
+                f"The map of the background has no value at {100.0 * bad.mean():.2g} % of the region (first: at "
+                f"{np.array2string(X[np.argmax(bad)], precision=4)}): use one that covers it, or a smaller region."
+            )
 
     def draw(self, n: int, region: Region, rng: np.random.Generator) -> FloatArray:
         """Independent draws from it inside the region, shape (n, D)."""
