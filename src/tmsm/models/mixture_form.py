@@ -249,9 +249,14 @@ class MixtureForm(NonlinearModel):
         parts = [Unrestricted(self.n_levels - 1), *[self.component.constraint] * self.count]
         return product_set(parts, [self.n_levels - 1, *[self.component.size] * self.count])
 
+    @property
+    def has_profiles(self) -> bool:
+        """Whether the θ with a given concentration of one component are easily searched: where θ has no constraint."""
+        return self.component.is_bound and isinstance(self.component.constraint, Unrestricted)
+
     def slice(self, name: str, value: Any) -> Constraint | None:
         base, _, number = name.rpartition("_")
-        if base != "concentration" or not number.isdigit():
+        if base != "concentration" or not number.isdigit() or not self.has_profiles:
             return None
         own = self.component.slice(base, value)
         if own is None:
