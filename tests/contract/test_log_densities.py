@@ -46,7 +46,7 @@ def model():
 @pytest.fixture(scope="module")
 def rows():
     truth = {"mean_direction": [0.6, 0.0, 0.8], "concentration": 5.0}
-    return tmsm.VonMisesFisher().sample(600, CAP, random_state=0, **truth)
+    return tmsm.VonMisesFisher().sample(256, CAP, random_state=0, **truth)
 
 
 @pytest.fixture(scope="module")
@@ -210,8 +210,8 @@ def root(params, x):
 @pytest.mark.parametrize(
     ("function", "init", "message"),
     [
-        (logarithm, 1.0, r"logarithm is NaN or infinite at \d+ of 600 rows \(first: row \d+, the point \["),
-        (root, -1.0, r"root is NaN or infinite at 600 of 600 rows .* for the parameters \[-1\.\]\. .* a logarithm"),
+        (logarithm, 1.0, r"logarithm is NaN or infinite at \d+ of 256 rows \(first: row \d+, the point \["),
+        (root, -1.0, r"root is NaN or infinite at 256 of 256 rows .* for the parameters \[-1\.\]\. .* a logarithm"),
         (lambda p, x: p * x[1] + jnp.where(x[0] > 0.3, 0.5, 0.0), 1.0, r"fn jumps on \d+ of \d+ paths .* by 0\.5 near"),
         (lambda p, x: p * jnp.floor(5.0 * x[0]), 1.0, r"fn jumps on \d+ of \d+ paths between rows"),
         (lambda p, x: p * jnp.abs(x[0] - 0.3), 1.0, r"The derivative of fn jumps .* needs a continuous derivative"),
@@ -234,9 +234,12 @@ def test_densities_that_rows_show_to_be_wrong(function, init, message, rows):
 def test_smooth_densities_that_are_steep_or_flat_are_not_refused(rows):
     steep = tmsm.LogDensity(lambda p, x: p * x[1] + jax.nn.sigmoid(200.0 * (x[0] - 0.3)), 1.0, SPHERE)
     flat = tmsm.LogDensity(lambda p, x: p @ x - 1.5 * jnp.log(x @ x), np.zeros(3), SPHERE)
-    positive = tmsm.LogDensity(lambda p, x: jnp.sqrt(p) * x[0] + 4.0 * x[2], 0.5, SPHERE)
+    positive = tmsm.LogDensity(lambda p, x: jnp.sqrt(p - 0.4) * x[0] + 4.0 * x[2], 0.41, SPHERE)
     for one in (steep, flat, positive):
-        assert np.isfinite(tmsm.ScoreMatching(one, CAP, "normal").fit(rows).natural_params_).all()
+        one.check_spread(rows)
+    # Of the starts round init, those where there is no density are left out.
+    assert len(positive.starts(rows)) < len(flat.starts(rows)) == 5
+    assert np.isfinite(tmsm.ScoreMatching(positive, CAP, "normal").fit(rows).natural_params_).all()
 
 
 def test_few_rows_and_single_precision(rows):

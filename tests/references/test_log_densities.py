@@ -52,15 +52,16 @@ def model_on(manifold):
 
 
 @pytest.mark.parametrize(
-    "manifold", [MANIFOLDS[k] for k in (1, 3, 5, 9, 12, 15, 17)], ids=lambda manifold: repr(manifold)[:40]
+    "manifold", [MANIFOLDS[k] for k in (1, 3, 9, 12, 15, 17)], ids=lambda manifold: repr(manifold)[:40]
 )
 def test_derivatives_agree_with_finite_differences(manifold):
     report = tmsm.check_model(model_on(manifold), manifold, n=15)
     assert max(report.deviations.values()) < 1e-7
 
 
-@pytest.mark.parametrize("settings", [{}, {"sample_weight": True}, {"groups": True}, {"exposure": True}])
-@pytest.mark.parametrize("weight", ["normal", "geodesic"])
+@pytest.mark.parametrize(
+    ("weight", "settings"), [("normal", ()), ("geodesic", ("sample_weight",)), ("saturating", ("groups", "exposure"))]
+)
 def test_von_mises_fisher_is_the_closed_form(weight, settings):
     X = cap_rows()
     given = {"sample_weight": np.random.default_rng(0).uniform(0.1, 2.0, len(X)), "groups": np.arange(len(X)) // 5}
@@ -159,7 +160,7 @@ def test_blocks_of_a_product_are_what_the_whole_is():
         np.testing.assert_allclose(factor.gradient_dot(X, own[0]), tangent.gradient_dot(X, wide[0]), atol=1e-12)
 
 
-WAVES = np.arange(1, 9)
+WAVES = np.arange(1, 7)
 
 
 def waves(x):
@@ -176,9 +177,9 @@ def test_many_parameters_are_sought_by_steps(monkeypatch):
     region = tmsm.Everywhere(circle)
     X = tmsm.VonMisesFisher().sample(1000, random_state=0, mean_direction=[0.0, 1.0], concentration=1.0)
     exact = tmsm.ScoreMatching(tmsm.ExponentialFamily(waves, circle), region).fit(X)
-    model = tmsm.LogDensity(sum_of_waves, {"cos": np.zeros(8), "sin": np.zeros(8)}, circle)
+    model = tmsm.LogDensity(sum_of_waves, {"cos": np.zeros(6), "sin": np.zeros(6)}, circle)
     statuses = []
-    for most, known in ((10, 1000), (10, 0), (100, 1000)):
+    for most, known in ((10, 1000), (10, 0)):
         monkeypatch.setattr(search, "_NEWTON_PARAMETERS", most)
         monkeypatch.setattr(search, "_WHITENED_PARAMETERS", known)
         own = tmsm.ScoreMatching(model, region).fit(X)
@@ -186,7 +187,6 @@ def test_many_parameters_are_sought_by_steps(monkeypatch):
         np.testing.assert_allclose(own.covariance_, exact.covariance_, atol=1e-9 * np.abs(exact.covariance_).max())
         statuses.append(own.result_.status)
     assert statuses[0] == statuses[1] == "The lowest minimum found by L-BFGS from 3 starts, all of which lead to it."
-    assert statuses[2] == "The lowest minimum found by Newton's method from 5 starts, all of which lead to it."
 
 
 def hidden(params, x):

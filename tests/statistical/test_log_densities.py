@@ -10,7 +10,7 @@ import tmsm
 SPHERE = tmsm.Sphere(2)
 CAP = tmsm.Cap([0.0, 0.0, 1.0], 1.2)
 TRUTH = {"turn": 0.6, "log_kappa": np.log(12.0), "odds": 0.5}
-SEEDS = 40
+SEEDS = 30
 
 
 def two_modes(params, x):
@@ -26,7 +26,7 @@ MODEL = tmsm.LogDensity(two_modes, {"turn": 0.4, "log_kappa": 1.5, "odds": 0.0},
 def pool():
     """Exact draws, by rejection from a uniform distribution: many, of which each seed takes its own."""
     theta = MODEL.natural_parameters(params=TRUTH)
-    Y = SPHERE.uniform(1_200_000, 0)
+    Y = SPHERE.uniform(900_000, 0)
     Y = Y[CAP.contains(Y)]
     values = MODEL.log_kernel(Y, theta)
     # No density of the family is above log(1 + e^odds) + κ.
@@ -36,22 +36,22 @@ def pool():
     return kept[: 800 * SEEDS].reshape(SEEDS, 800, 3)
 
 
-def covered(region):
+def covered(region, seeds):
     theta = MODEL.natural_parameters(params=TRUTH)
     inside = []
-    for X in pool():
+    for X in pool()[:seeds]:
         fit = tmsm.ScoreMatching(MODEL, region).fit(X)
         inside.append(np.abs(fit.natural_params_ - theta) < 1.96 * np.sqrt(np.diag(fit.covariance_)))
     return np.mean(inside, axis=0)
 
 
 def test_intervals_cover_the_truth():
-    found = covered(CAP)
-    # Three parameters of forty fits: 95 ± 2 %.
-    assert 0.89 < found.mean() <= 0.995
-    assert found.min() > 0.84
+    found = covered(CAP, SEEDS)
+    # Three parameters of thirty fits: 95 ± 2.3 %.
+    assert 0.88 < found.mean() <= 0.995
+    assert found.min() > 0.8
 
 
 def test_without_the_border_they_do_not():
-    found = covered(tmsm.Everywhere(SPHERE))
+    found = covered(tmsm.Everywhere(SPHERE), 15)
     assert found.min() < 0.75

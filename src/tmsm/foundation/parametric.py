@@ -230,8 +230,11 @@ class _Compiled:
     def kernel(self, jax: Any, kind: Kind | SumKind, D: int) -> Callable[..., Any]:
         key = kind, D
         if key not in self._kernels:
-            make = _sum_kernel if kind in ("curvature", "matching", "matching_slope") else _row_kernel
-            self._kernels[key] = make(jax, self._scalar(jax), kind, D)
+            u = self._scalar(jax)
+            if kind == "curvature" or kind == "matching" or kind == "matching_slope":
+                self._kernels[key] = _sum_kernel(jax, u, kind, D)
+            else:
+                self._kernels[key] = _row_kernel(jax, u, kind, D)
         return self._kernels[key]
 
     def _scalar(self, jax: Any) -> Callable[..., Any]:

@@ -387,7 +387,8 @@ def _row_signs(X: FloatArray) -> FloatArray:
     bits = np.ascontiguousarray(X + 0.0).view(np.uint64)
     odd = np.random.default_rng(0).integers(0, 2**63, X.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     seed = _mixed((_mixed(bits) * odd).sum(axis=1, dtype=np.uint64))
-    return 1.0 - 2.0 * (_mixed(seed[:, None] + odd) >> np.uint64(63)).astype(np.float64)
+    signs: FloatArray = 1.0 - 2.0 * (_mixed(seed[:, None] + odd) >> np.uint64(63)).astype(np.float64)
+    return signs
 
 
 def _mixed(z: Any) -> Any:

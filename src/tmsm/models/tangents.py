@@ -78,8 +78,8 @@ class Tangent(_Contractions):
     ) -> tuple[float, FloatArray, FloatArray | None]:
         """Σ w ρ over rows with weights (n,), half its derivative (p,) and, if asked for, half its Hessian (p, p) in θ.
 
-        A row's ρ is its part of the objective J, ⟨Du, W Du⟩ + 2 (⟨W, D²u⟩ + ⟨ω, Du⟩) for u = log p and plain derivatives
-        D in the embedding coordinates, with tensors W (n, D, D) and vectors ω (n, D).
+        A row's ρ is its part of the objective J, ⟨Du, W Du⟩ + 2 (⟨W, D²u⟩ + ⟨ω, Du⟩) for u = log p and plain
+        derivatives D in the embedding coordinates, with tensors W (n, D, D) and vectors ω (n, D).
         """
         raise NotImplementedError(f"{type(self).__name__} has no sums of the objective.")
 
