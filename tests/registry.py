@@ -438,10 +438,19 @@ def _bent(params: Any, x: Any) -> Any:
     return jnp.sin(params["pull"] @ x) + jnp.exp(params["log"]) * x[0] * x[1]
 
 
+def _on_a_background() -> NonlinearModel:
+    model = tmsm.Mixture(tmsm.VonMisesFisher(concentration=5.0), 2, background=True)
+    return model.in_region(tmsm.Cap(unit(1, -2, 0.5), 0.9))
+
+
 # Densities that are not linear in their parameters.
 DENSITIES: dict[str, Callable[[], NonlinearModel]] = {
     "heavy tail": lambda: own().HeavyTail(),
     "any function": lambda: tmsm.LogDensity(_bent, {"pull": np.array([0.5, 1.0, -0.3]), "log": 0.2}, tmsm.Sphere(2)),
     "heavy tails": lambda: tmsm.HeavyTailed().on(tmsm.Sphere(2)),
     "heavy tails on S4": lambda: tmsm.HeavyTailed(2.5).on(tmsm.Sphere(4)),
+    "mixture": lambda: tmsm.Mixture(tmsm.VonMisesFisher(), 2).on(tmsm.Sphere(2)),
+    "mixture of ovals": lambda: tmsm.Mixture(tmsm.Kent(), 2).on(tmsm.Sphere(2)),
+    "mixture of normals": lambda: tmsm.Mixture(tmsm.MultivariateNormal(), 3).on(tmsm.Euclidean(2)),
+    "mixture on a background": lambda: _on_a_background(),
 }

@@ -164,7 +164,7 @@ class Model(ValueObject, ABC):
         return None
 
     def aligned(self, values: Parameters, estimate: Parameters) -> Parameters:
-        """Values by the names of the `fields`, with components in the order of an estimate's; by default as they are."""
+        """Values by the names of the `fields`, with components in the order of an estimate's; unchanged by default."""
         return values
 
     def readings(self, params: Parameters) -> tuple[Reading, ...]:
