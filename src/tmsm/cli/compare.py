@@ -141,7 +141,11 @@ def compare(
 
         ordered = {", ".join(labels[one.index]): found[one.index] for one in compared}
         tables = [
-            ("Models", "By the information criterion, lower is better; the first is reported on.", _as_text(rows))
+            (
+                "Models",
+                "By the information criterion, lower is better; the first is reported on.",
+                _without_centres(rows),
+            )
         ]
         if spread:
             tables.append(("Points expected outside the border for each point seen", spread, _beyond_as_text(rows)))
@@ -231,6 +235,11 @@ def _as_text(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         inside = [f"{row['log_likelihood']:.5g}"] if likely else []
         table.append((row["model"], _method(row), str(row["parameters"]), *middle, *_judged(row, rows[0]), *inside))
     return table
+
+
+def _without_centres(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """The table for a report, which has the centres on its globe and among the estimates."""
+    return [(*row[:3], *row[5:]) for row in _as_text(rows)]
 
 
 def _beyond_as_text(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:

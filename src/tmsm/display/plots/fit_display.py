@@ -152,17 +152,14 @@ class FitDisplay:
             draw_border(self.ax_, self.view_, region)
         if density and found[0].undetermined is None:
             self._draw_density(found[0])
-        k = 0
-        for label, one in zip(self.fits, found, strict=True):
+        for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
             if one.undetermined is not None:
                 self.ax_.plot([], [], ls="none", label=f"{label}: no centre in reach")
-            for centre in drawn[label]:
-                self._draw_centre(f"{label}{centre.words(level)}", centre, k)
-                k += 1
-            k += not drawn[label]
-        for path in paths:
+            for j, centre in enumerate(drawn[label]):
+                own = len(self.fits) == 1 or (by_component and k == 0)  # a colour for each component
+                self._draw_centre(f"{label}{centre.words(level)}", centre, j if own else k)
+        for k, path in enumerate(paths, start=len(self.fits)):
             self._draw_path(path, len(paths) > 1, k)
-            k += 1
         self._draw_marks(others)
         self.legend_ = None
         if legend:
@@ -205,7 +202,7 @@ class FitDisplay:
         self.ax_.plot([], [], color=COLOURS[4], lw=1.2, label=f"50, 90 % of the {found.words}")
 
     def _draw_centre(self, label: str, centre: DrawnCentre, k: int) -> None:
-        """The k-th centre; those before it lie on top."""
+        """In the k-th colour: that of the fit, or of the component where there is one fit; the first lie on top."""
         colour, marker, order = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)], 5.0 - 0.01 * k
         for ring in centre.rings:
             self.view_.line(self.ax_, ring, closed=True, color=colour, lw=1.6, zorder=4)

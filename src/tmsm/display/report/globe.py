@@ -157,15 +157,11 @@ def globe_data(
         lines = _density_lines(first, levels)
         traces.append(pen.lines(lines, f"50 and 90 % of the {levels.words}", COLOURS[4], 1.5, closed=False))
     traces += [_star(pen, mark, k) for k, mark in enumerate(mark for mark in marks if mark.is_single)]
-    first_path = sum(max(len(some), 1) for some in drawn.values())
-    for k, path in enumerate(paths, start=first_path):
+    for k, path in enumerate(paths, start=len(fits)):
         traces += _path(pen, path, len(paths) > 1, k)
-    k = 0
-    for label, some in drawn.items():
-        for centre in some:
-            traces += _centre(pen, label, centre, k)
-            k += 1
-        k += not some
+    for k, (label, some) in enumerate(drawn.items()):
+        for j, centre in enumerate(some):
+            traces += _centre(pen, label, centre, j if len(fits) == 1 else k)
     page: dict[str, Any] = {"frame": frame.name, "across": _ROOM * window.across, "up": _ROOM * window.up}
     page |= {"closest": _CLOSEST, "finest": FINEST}
     return traces, _layout(pen, window), page, len(shown)
@@ -226,7 +222,7 @@ def _star(pen: _Pen, mark: Mark, k: int) -> dict[str, Any]:
 
 
 def _centre(pen: _Pen, label: str, centre: DrawnCentre, k: int) -> list[dict[str, Any]]:
-    """The k-th of all centres, and the border of its confidence region."""
+    """A centre in the k-th colour, and the border of its confidence region."""
     colour, name = COLOURS[k % len(COLOURS)], label
     if centre.number is not None:
         name = f"{label}, component {centre.number}"
