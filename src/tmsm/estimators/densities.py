@@ -23,6 +23,7 @@ from tmsm.matching.starts import starts_of
 from tmsm.measure.integrals import integrate_kernel
 from tmsm.models.mixture import Mixture
 from tmsm.models.nonlinear import NonlinearModel
+from tmsm.numerics.scaling import condition_number
 from tmsm.weights import Auto
 
 __all__ = ["DensityFit", "mean_log_density", "mean_log_exposure", "refined_density"]
@@ -60,7 +61,7 @@ class DensityFit:
     def __call__(self, rows: Rows) -> Fit:
         """The fit of rows inside a region."""
         if isinstance(self.model, Mixture) and not self.model.is_chosen:
-            return ComponentCount(self.model, self._with_model, self._log_density).best(rows)
+            return ComponentCount(self.model, self._with_model, self._next_to, self._log_density).best(rows)
         problem = Problem.of(self.model, rows, self.log_exposure)
         model = problem.model
         assert isinstance(model, NonlinearModel), "its form is one, too"
@@ -94,6 +95,10 @@ class DensityFit:
 
     def _with_model(self, model: NonlinearModel, rows: Rows) -> Fit:
         return replace(self, model=model)(rows)
+
+    def _next_to(self, fit: Fit, rows: Rows) -> Fit:
+        assert isinstance(fit.model, NonlinearModel)
+        return replace(self, model=fit.model, log_exposure=fit.exposure, start=fit.theta)(rows)
 
     def _log_density(self, fit: Fit, rows: Rows) -> float:
         assert isinstance(fit.model, NonlinearModel)
@@ -132,7 +137,13 @@ def _with_maximum(fit: Fit, likelihood: TruncatedDensity, found: DensityMaximum)
     model, rows, theta = likelihood.model, likelihood.table, found.theta
     constraint, nodes = model.constraint, found.likelihood
     sums = likelihood.sums(theta)
-    per_row = inverse_information(nodes(theta)[2], constraint.tangent(theta), 1.0)
+    tangent, information = constraint.tangent(theta), nodes(theta)[2]
+    if not condition_number(tangent.T @ information @ tangent) < np.inf:
+        raise EstimationError(
+            "The likelihood does not bend down in every direction at the estimate: the rows do not determine every "
+            "parameter of this density. Use more rows, or a smaller model."
+        )
+    per_row = inverse_information(information, tangent, 1.0)
     influence = Influence(DensityEquations(model, nodes), theta, -per_row)
     covariance = likelihood_covariance(influence, rows, sums) + per_row * nodes.extra_variance
     log_likelihood = mean_log_density(likelihood, theta, found)
