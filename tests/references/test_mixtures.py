@@ -161,20 +161,14 @@ def test_a_background_is_uniform_and_has_its_share_of_the_rows():
 
 def test_one_component_is_the_family_itself():
     X = tmsm.VonMisesFisher().sample(800, CAP, random_state=0, mean_direction=CENTRES[1], concentration=20.0)
-    fits = [
-        tmsm.TruncatedMLE(model, CAP).fit(X)
-        for model in (tmsm.VonMisesFisher(), tmsm.Mixture(tmsm.VonMisesFisher(), 1))
-    ]
-    plain, mixed = fits
+    models = tmsm.VonMisesFisher(), tmsm.Mixture(tmsm.VonMisesFisher(), 1)
+    plain, mixed = (tmsm.TruncatedMLE(model, CAP).fit(X) for model in models)
     np.testing.assert_allclose(mixed.natural_params_, plain.natural_params_, rtol=1e-6)
     np.testing.assert_allclose(mixed.covariance_, plain.covariance_, rtol=1e-4)
     assert mixed.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=1e-7)
     assert mixed.bic_ == pytest.approx(plain.bic_, abs=1e-2)
-    np.testing.assert_allclose(
-        mixed.confidence_interval().concentration,
-        [[end] for end in plain.confidence_interval().concentration],
-        rtol=1e-3,
-    )
+    ends = [[end] for end in plain.confidence_interval().concentration]
+    np.testing.assert_allclose(mixed.confidence_interval().concentration, ends, rtol=1e-3)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -34,42 +34,43 @@ class ComponentCount:
         The mixture, whose number of components is to be chosen.
     fitted
         From a mixture with a number of components, and rows, to a fit.
+    refitted
+        From a fit and other rows like its own to the fit next to it.
     log_density
         The mean log density of rows under a fit.
     """
 
     model: Mixture
     fitted: Callable[[Mixture, Rows], Fit]
+    refitted: Callable[[Fit, Rows], Fit]
     log_density: Callable[[Fit, Rows], float]
 
     def best(self, rows: Rows) -> Fit:
         """The fit with the best number of components; its facts list what was tried."""
         by_rows_left_out = self.model.n_components == "held-out"
         tried: list[tuple[int, float]] = []
-        fits: dict[int, Fit] = {}
+        fits: list[Fit] = []
         why = ""
         while len(tried) - (_best(tried) + 1) < _WORSE:
             count = len(tried) + 1
             model = self.model.with_count(count)
             try:
-                if by_rows_left_out:
-                    tried.append((count, self._left_out(model, rows)))
-                else:
-                    fits[count] = self.fitted(model, rows)
-                    tried.append((count, _schwarz(fits[count], rows)))
+                fit = self.fitted(model, rows)
+                value = self._left_out(fit, rows) if by_rows_left_out else _schwarz(fit, rows)
             except EstimationError:
                 if not tried:
                     raise
                 why = f", {count}: no maximum with enough rows in every component"
                 break
-        count = tried[_best(tried)][0]
-        fit = fits[count] if count in fits else self.fitted(self.model.with_count(count), rows)
+            tried.append((count, value))
+            fits.append(fit)
+        count, fit = tried[_best(tried)][0], fits[_best(tried)]
         name = "mean log density of rows left out" if by_rows_left_out else "BIC, which is lower for better ones"
         digits = 5 if by_rows_left_out else 1
         table = ", ".join(f"{k}: {-value if by_rows_left_out else value:.{digits}f}" for k, value in tried)
         return replace(fit, facts=(*fit.facts, ("components", f"{count}, by the {name} ({table}{why})")))
 
-    def _left_out(self, model: Mixture, rows: Rows) -> float:
+    def _left_out(self, whole: Fit, rows: Rows) -> float:
         """Minus the mean log density of rows that a fit to the others did not see."""
         X, weight = rows.source.table()
         groups = rows.groups
@@ -83,8 +84,7 @@ class ComponentCount:
             return Rows.of(X[chosen], rows.region, own, rows.outside, known)
 
         for k in range(_FOLDS):
-            fit = self.fitted(model, part(fold != k))
-            total -= self.log_density(fit, part(fold == k))
+            total -= self.log_density(self.refitted(whole, part(fold != k)), part(fold == k))
         return total / _FOLDS
 
 
