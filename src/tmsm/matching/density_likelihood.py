@@ -333,6 +333,8 @@ class TruncatedDensity:
                 continue
             if self.model.suits(found.theta, self.rows.X):
                 reached.append(replace(found, n_starts=len(starts), n_agreeing=agreeing))
+            else:
+                reasons.insert(0, EstimationError(self.model.unsuited))
         if not reached:
             raise reasons[0] if reasons else no_maximum()
         best = min(reached, key=lambda one: one.value)
@@ -345,7 +347,7 @@ class TruncatedDensity:
     def _candidates(self, starts: Sequence[FloatArray], reasons: list[EstimationError]) -> list[tuple[FloatArray, int]]:
         """Different maxima for some of the rows, the highest first, and how many of the starts led to each.
 
-        Why a search could not begin is added to the reasons.
+        Why a search could not begin, or what it ended in, is added to the reasons.
         """
         some = self.rows
         if len(some.X) > 2 * _FIRST_ROWS:
@@ -365,7 +367,9 @@ class TruncatedDensity:
                 reasons.append(error)
                 continue
             best = minimise_over(self.constraint, likelihood, [start], minimise_in_trust, widely=False)
-            if best is not None and self.model.suits(best.minimum.point.theta, some.X):
+            if best is not None and not self.model.suits(best.minimum.point.theta, some.X):
+                reasons.insert(0, EstimationError(self.model.unsuited))
+            elif best is not None:
                 theta = self.model.ordered(best.minimum.point.theta)
                 found.append((best.minimum.value, theta, len(some.X) * likelihood(theta)[2]))
         different: list[tuple[FloatArray, FloatArray, int]] = []

@@ -290,6 +290,13 @@ class Mixture(MixtureForm):
         moved = {numbered(name, k): values[numbered(name, int(j))] for k, j in enumerate(order) for name in names}
         return Parameters(**{name: moved.get(name, value) for name, value in values.items()})
 
+    @property
+    def unsuited(self) -> str:
+        return (
+            f"Every search ended with a component that shrank to less than {100 * _LEAST_SHARE:g} % of the rows, or to "
+            f"a spike: these rows do not show {self.count} components. Use fewer."
+        )
+
     def suits(self, theta: FloatArray, X: FloatArray) -> bool:
         at = self.at_theta(theta)
         if not at.valid:

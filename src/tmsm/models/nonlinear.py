@@ -71,6 +71,11 @@ class NonlinearModel(Model):
         """A sentence on what score matching alone hardly sees of the family, where that is something."""
         return ""
 
+    @property
+    def unsuited(self) -> str:
+        """What it means that no optimum `suits`, in a sentence."""
+        return "Every search ended in a density that does not suit the family."
+
     def suits(self, theta: FloatArray, X: FloatArray) -> bool:
         """Whether an optimum for rows like X (n, D) is one that is wanted, and no spike at a few rows."""
         return True

@@ -22,8 +22,8 @@ class Field:
     Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.  Where a ``scale``
     is said they are symmetric about the estimate on it: "log" for sizes, "logit" for shares.
     A matrix is symmetric unless the field says that it is not; a hollow one has zeros on its diagonal.
-    In a mixture a field belongs to one ``component``, counted from one, whose number ends its name; its centre is that of
-    this component.
+    In a mixture a field belongs to one ``component``, counted from one, whose number ends its name; its centre is that
+    of this component.
     """
 
     name: str
