@@ -334,7 +334,9 @@ class Fit:
                 return wald[one.name]
             return self.confidence_region(one.name, level).half_axes
 
-        if method is None and one.scale is not None:
+        # Profiles of vectors and matrices of a mixture, entry by entry, take too long.
+        of_component = one.component is not None and np.ndim(self.params[one.name]) > 0
+        if method is None and (one.scale is not None or of_component):
             return wald[one.name]
 
         def critical(k: int) -> float:

@@ -204,4 +204,5 @@ def _uniform(region: Region, n: int, rng: np.random.Generator) -> FloatArray:
     if not manifold.is_flat:
         raise InvalidInputError(f"There are no uniform draws on {manifold!r}, which a background needs.")
     low, high = region.bounds
-    return low + (high - low) * rng.random((n, low.size))
+    points: FloatArray = low + (high - low) * rng.random((n, low.size))
+    return points

@@ -77,8 +77,8 @@ class MixtureAt(Tangent):
         """The logarithm u of the density, up to a constant, shape (n,)."""
         heights = self.heights(X)
         top = heights.max(axis=1)
-        total: FloatArray = np.exp(heights - top[:, None]).sum(axis=1)
-        return top + np.log(total)
+        total: FloatArray = top + np.log(np.exp(heights - top[:, None]).sum(axis=1))
+        return total
 
     def posterior(self, X: FloatArray, centred: FloatArray | None = None) -> FloatArray:
         """The shares r that each component has in the density at each row, shape (n, m)."""

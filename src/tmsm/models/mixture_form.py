@@ -83,7 +83,7 @@ class MixtureForm(NonlinearModel):
         return {**super().to_arguments(), **{name: value for name, value in form.items() if value is not None}}
 
     @classmethod
-    def from_arguments(  # type: ignore[override]
+    def from_arguments(
         cls,
         *,
         offset: FloatArray | None = None,
@@ -298,7 +298,8 @@ class MixtureForm(NonlinearModel):
         """Shares of the components, and of a background after them, shape (m,)."""
         masses = self.log_masses(theta)
         shares: FloatArray = np.exp(masses - masses.max())
-        return shares / shares.sum()
+        shares /= shares.sum()
+        return shares
 
     def _mass_slopes(self, theta: FloatArray) -> FloatArray:
         """Derivatives of the `log_masses`, d log W_k = da_k + (E_k t − c)·dθ_k, shape (m, p)."""
