@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -11,12 +11,13 @@ from tmsm.display.frames import shown_in
 from tmsm.display.plots.estimates import cluster_density
 from tmsm.display.plots.style import COLOURS, POINTS, pyplot
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import EstimationError, InvalidInputError
+from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
 from tmsm.inference.centres import centres_of
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.inference.regression import Regression
 from tmsm.manifolds.frames import Frame
-from tmsm.regions import Region
+from tmsm.measure.integrals import Plan, plan_nodes
+from tmsm.measure.nodes import Nodes, has_nodes
 
 __all__ = ["DiagnosticsDisplay", "Histogram", "histograms"]
 
@@ -101,22 +102,12 @@ class DiagnosticsDisplay:
 
 def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
     """Of the distance to the border, where there is one, and to the centre, where there is one."""
-    region, X, params = fitted.region, fitted.kept.sample().X, fitted.params
+    region, X = fitted.region, fitted.kept.sample().X
     try:
-        limit = region if region.has_border else None
-        n = _DRAWS
-        if limit is not None:
-            n = int(np.clip(_BUDGET * _share_inside(fitted, random_state), _FEWEST_DRAWS, _DRAWS))
-        if fitted.regression is not None and fitted.kept.covariates is not None:
-            draws = _draws_by_covariates(fitted.regression, fitted.kept.covariates.values, n, limit, random_state)
-        else:
-            draws = fitted.model.sample(n, limit, random_state=random_state, **params)
+        draws, weight = _expected_rows(fitted, random_state)
     except EstimationError as error:
         raise EstimationError(f"The fitted model cannot be drawn from inside the region: {error}") from None
     panels = []
-    # What was seen is the density times the exposure.
-    weight = None if fitted.exposure is None else fitted.exposure.values_at(draws)
-    weight = np.ones(len(draws)) if weight is None else np.exp(weight - weight.max())
     manifold = region.manifold
     read_in = fitted.frame.unit if manifold.has_longitudes else manifold.distance_unit
     scale, unit = read_in.scale, read_in.name
@@ -137,19 +128,54 @@ def histograms(fitted: Fit, random_state: int = 0) -> list[Histogram]:
     return panels
 
 
-def _draws_by_covariates(
-    regression: Regression, values: FloatArray, n: int, limit: Region | None, random_state: int
-) -> FloatArray:
-    """As many draws at the covariates of each of some rows, spread evenly, for they come from one density each."""
-    rng = np.random.default_rng(random_state)
-    some = values[rng.permutation(len(values))[:_SETTINGS]]
-    each = -(-n // len(some))
-    model = regression.model
-    found = []
+def _expected_rows(fitted: Fit, random_state: int) -> tuple[FloatArray, FloatArray]:
+    """Points inside the region, shape (n, D), and weights, (n,), with which they stand for rows of the fitted model."""
+    limit = fitted.region if fitted.region.has_border else None
+    if fitted.regression is not None and fitted.kept.covariates is not None and has_nodes(fitted.region):
+        return _nodes_by_covariates(fitted, fitted.regression, fitted.kept.covariates.values, random_state)
+    n = _DRAWS
+    if limit is not None:
+        n = int(np.clip(_BUDGET * _share_inside(fitted, random_state), _FEWEST_DRAWS, _DRAWS))
+    draws = fitted.model.sample(n, limit, random_state=random_state, **fitted.params)
+    if fitted.exposure is None:
+        return draws, np.ones(len(draws))
+    # What was seen is the density times the exposure.
+    seen = fitted.exposure.values_at(draws)
+    return draws, np.exp(seen - seen.max())
+
+
+def _nodes_by_covariates(
+    fitted: Fit, regression: Regression, values: FloatArray, random_state: int
+) -> tuple[FloatArray, FloatArray]:
+    """Nodes with the mean of the densities at the covariates of some rows: rows come from one density each.
+
+    Draws would be few where the density at some value has nearly all of its mass outside.
+    """
+    nodes = _many_nodes(plan_nodes(fitted.model.at(fitted.theta), fitted.region).affordable)
+    area = nodes.log_weights + (0.0 if fitted.exposure is None else fitted.exposure.values_at(nodes.X))
+    some = values[np.random.default_rng(random_state).permutation(len(values))[:_SETTINGS]]
+    weight = np.zeros(len(nodes.X))
     for row in regression.standard.design(some):
-        params = model.parameters(regression.theta(row))
-        found.append(model.sample(each, limit, random_state=rng, **params))
-    return np.vstack(found)
+        exponents = regression.model.log_kernel(nodes.X, regression.theta(row)) + area
+        own = np.exp(exponents - exponents.max())
+        weight += own / own.sum()
+    return nodes.X, weight / len(some)
+
+
+def _many_nodes(plan: Plan) -> Nodes:
+    """As many as there would be draws: those of a good integral are few, and leave bins of a histogram empty."""
+    nodes = plan.nodes()
+    while len(nodes.X) < _DRAWS:
+        grid = plan.grid
+        plan = replace(plan, grid=replace(grid, cell=grid.cell + 1, leaf=max(grid.leaf - 1, 1)))
+        try:
+            finer = plan.nodes()
+        except TooManyNodesError:
+            break
+        if len(finer.X) <= len(nodes.X):
+            break
+        nodes = finer
+    return nodes
 
 
 def _share_inside(fitted: Fit, random_state: int) -> float:
