@@ -399,7 +399,7 @@ class Estimator(Coefficients):
         label
             A name for the legend.
         **options
-            Those of `FitDisplay.plot`: view, level, density, frame, marks, land, legend.
+            Those of `FitDisplay.plot`: view, level, density, by_component, frame, marks, land, legend.
 
         Returns
         -------
