@@ -323,18 +323,21 @@ class TruncatedDensity:
     def maximum(self, starts: Sequence[FloatArray]) -> DensityMaximum:
         """The highest maximum that searches from some θ end in and that suits the family: no spike, say."""
         reasons: list[EstimationError] = []
-        candidates = self._candidates(starts, reasons)
         reached: list[DensityMaximum] = []
-        for theta, agreeing in candidates[:_FOLLOWED]:
-            try:
-                found = self._from(theta)
-            except EstimationError as error:
-                reasons.append(error)
-                continue
-            if self.model.suits(found.theta, self.rows.X):
-                reached.append(replace(found, n_starts=len(starts), n_agreeing=agreeing))
-            else:
-                reasons.insert(0, EstimationError(self.model.unsuited))
+        # Some of the rows show which maxima are the highest; where these are spikes of all rows, all rows have others.
+        for rows in self._row_sets:
+            for theta, agreeing in self._candidates(starts, rows, reasons)[:_FOLLOWED]:
+                try:
+                    found = self._from(theta)
+                except EstimationError as error:
+                    reasons.append(error)
+                    continue
+                if self.model.suits(found.theta, self.rows.X):
+                    reached.append(replace(found, n_starts=len(starts), n_agreeing=agreeing))
+                else:
+                    reasons.insert(0, EstimationError(self.model.unsuited))
+            if reached:
+                break
         if not reached:
             raise reasons[0] if reasons else no_maximum()
         best = min(reached, key=lambda one: one.value)
@@ -344,16 +347,23 @@ class TruncatedDensity:
         """The maximum next to a θ, with the components in its order."""
         return self._from(self.constraint.point(theta).theta)
 
-    def _candidates(self, starts: Sequence[FloatArray], reasons: list[EstimationError]) -> list[tuple[FloatArray, int]]:
+    @property
+    def _row_sets(self) -> list[MeanLog]:
+        """Some of the rows, where they are many, and all of them."""
+        rows = self.rows
+        if len(rows.X) <= 2 * _FIRST_ROWS:
+            return [rows]
+        stride = len(rows.X) // _FIRST_ROWS
+        w = rows.weight[::stride]
+        return [replace(rows, X=np.asfortranarray(rows.X[::stride]), weight=w / w.sum()), rows]
+
+    def _candidates(
+        self, starts: Sequence[FloatArray], some: MeanLog, reasons: list[EstimationError]
+    ) -> list[tuple[FloatArray, int]]:
         """Different maxima for some of the rows, the highest first, and how many of the starts led to each.
 
         Why a search could not begin, or what it ended in, is added to the reasons.
         """
-        some = self.rows
-        if len(some.X) > 2 * _FIRST_ROWS:
-            stride = len(some.X) // _FIRST_ROWS
-            w = some.weight[::stride]
-            some = replace(some, X=np.asfortranarray(some.X[::stride]), weight=w / w.sum())
         if len(starts) == 1:
             return [(starts[0], 1)]
         found: list[tuple[float, FloatArray, FloatArray]] = []
