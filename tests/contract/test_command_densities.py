@@ -99,6 +99,14 @@ def test_a_background_makes_a_mixture_of_one(command):
     assert abs(share["share"] - 0.3) < 4.0 * share["share_std_error"]
 
 
+def test_a_background_that_is_not_there_is_said_so(command):
+    code, out, _ = command("fit", "mixture.csv", *REGION, "--model", "mixture:2", "--background")
+    told = " ".join(out.split())
+    assert code == 0
+    assert "background share 0 at its limit of the rows seen 0 " in told
+    assert "The background share is zero, at the end of its range" in told
+
+
 def test_a_background_may_be_a_map(command, folder):
     """Nine times as dense in the west as in the east: taken for uniform, its share would be wrong."""
     head = "ncols 60\nnrows 30\nxllcorner -60\nyllcorner 20\ncellsize 2\nNODATA_value -9999\n"

@@ -9,7 +9,7 @@ import numpy as np
 from tmsm.foundation.text import facts_text, plain_table, shortened
 from tmsm.inference.centre_moves import centre_moves
 from tmsm.inference.centres import row_shares
-from tmsm.inference.delta import critical_square
+from tmsm.inference.delta import critical_square, is_no_share
 from tmsm.inference.fit import Fit
 from tmsm.inference.regression import Regression
 from tmsm.inference.status import diagnostics_of, status_of
@@ -111,13 +111,13 @@ def estimate_rows(fit: Fit) -> list[TableRow]:
         rows.append((f"component {component}", "", "", ""))
         own = [row for field in fields if field.component == component for row in _field_rows(fit, field)]
         if seen is not None:
-            own.insert(1, ("  of the rows seen", _number(seen[component - 1]), "", ""))
+            own.insert(1, ("  of the rows seen", _share(seen[component - 1]), "", ""))
         rows.extend((f"  {row[0]}", *row[1:]) for row in own)
     for field in fields:
         if field.component is None:
             rows.extend(_field_rows(fit, field))
     if seen is not None and len(seen) > len(components):
-        rows.append(("  of the rows seen", _number(seen[-1]), "", ""))
+        rows.append(("  of the rows seen", _share(seen[-1]), "", ""))
     return rows
 
 
@@ -190,6 +190,8 @@ def _reading_row(fit: Fit, reading: Reading, interval: Any) -> TableRow:
 
 def _array_rows(field: Field, value: Any, error: Any, interval: Any) -> list[TableRow]:
     name, array = field.own_title, np.asarray(value)
+    if error is not None and is_no_share(field, value):
+        return [(name, "0", "at its limit", "")]
     rows = []
     for index in np.ndindex(array.shape):
         if field.repeats(index):
@@ -204,6 +206,10 @@ def _array_rows(field: Field, value: Any, error: Any, interval: Any) -> list[Tab
             bounds = f"{_number(low)} to {_number(high)}"
         rows.append((label, _number(array[index]), spread, bounds))
     return rows
+
+
+def _share(value: float) -> str:
+    return _number(value) if value >= 1e-6 else "0"
 
 
 def _number(value: Any) -> str:

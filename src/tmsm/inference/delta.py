@@ -16,6 +16,7 @@ __all__ = [
     "confidence_interval",
     "critical_square",
     "direction_ellipse",
+    "is_no_share",
     "standard_errors",
     "tangent_spread",
 ]
@@ -23,6 +24,8 @@ __all__ = [
 
 # Beyond so many units of a logarithmic scale an interval on it says nothing: the value is at the end of its range.
 _MOST = 20.0
+# No number of rows would tell such a share from none.
+_NO_SHARE = 1e-6
 
 
 def standard_errors(model: Model, theta: FloatArray, covariance: FloatArray) -> Parameters:
@@ -122,11 +125,21 @@ def cautions(model: Model, params: Parameters, intervals: Parameters) -> list[st
                     f"The data hardly determine the {name}: its 95 % region reaches beyond a right angle. "
                     "Use more rows, or take the intervals for a rough guide only."
                 )
+        elif is_no_share(field, params[field.name]):
+            found.append(
+                f"The {name} is zero, at the end of its range: its error and its interval do not tell how large it "
+                "may be."
+            )
         elif field.lowest == 0.0 and np.ndim(params[field.name]) == 0:
             low, high = intervals[field.name]
             if low <= 0.0 < high:
                 found.append(f"The interval of the {name} reaches zero: the rows hardly tell it from none.")
     return found
+
+
+def is_no_share(field: Field, value: Any) -> bool:
+    """Whether a share is zero but for rounding: there its errors mean nothing."""
+    return field.scale == "logit" and np.ndim(value) == 0 and float(value) < _NO_SHARE
 
 
 def critical_square(k: int, level: float, error_df: float | None = None) -> float:
