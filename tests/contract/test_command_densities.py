@@ -221,7 +221,7 @@ def test_compare_prints_two_tables_and_reports_them(command, tmp_path):
         ("fit years.csv --covariate lat", "'lat' is a coordinate of the points"),
         ("fit years.csv --covariate year --covariate YEAR", "--covariate has the column 'YEAR' twice"),
         ("fit years.csv --covariate year --model mixture:2", "as yet not for mixtures and heavy tails"),
-        ("fit years.csv --covariate year --method mle", "does not take covariates: use --method score"),
+        ("fit years.csv --covariate year --method naive", "does not take covariates: use --method score"),
         ("fit years.csv --covariate year --robust auto", "--robust is for fits without --covariate"),
         ("fit blanks.csv --covariate year", "3 of 600 points whose covariate 'year' is no number, such as 'later'"),
         ("fit mixture.csv --robust strong", "must be auto, or a number from 0 to 2"),

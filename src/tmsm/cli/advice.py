@@ -22,7 +22,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"give the region in which rows could be seen to ScoreMatching or TruncatedMLE",
      "give the border inside which points could be seen as --region"),
     (r"use TruncatedMLE, or a uniform background", "use --method mle, or --background"),
-    (r"use refine=None with them", "use --method score with them"),
+    (r"Use ScoreMatching, which needs no integral", "Use --method score, which needs no integral"),
     (r"\(FisherBingham for Kent, Bingham for Watson, ExponentialFamily for others\)",
      "(--model fisher-bingham for kent, --model bingham for watson)"),
     (r"TruncatedMLE, or (?=refine='mle', sees)", "--method mle, or "),
