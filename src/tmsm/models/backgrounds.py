@@ -172,8 +172,9 @@ class _OverRegion:
 
     def log_hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
         # How fast the gradient turns is not known; its square stands for it.
-        along = (self.log_gradient(X) * V).sum(axis=1)
-        return -(along**2)
+        along: FloatArray = (self.log_gradient(X) * V).sum(axis=1)
+        bend: FloatArray = -(along**2)
+        return bend
 
     def extent(self) -> tuple[FloatArray, FloatArray]:
         return self.region.bounds

@@ -197,9 +197,9 @@ class Mixture(MixtureForm):
         return self.natural_parameters(**params)
 
     def draw(self, n: int, rng: np.random.Generator, **params: Any) -> FloatArray:
-        if self.has_background:
+        if self.has_background and self._region is None:
             raise InvalidInputError("A background lies inside a region: give region= to draw with it.")
-        return self._draw(n, rng, params, None)
+        return self._draw(n, rng, params, self._region)
 
     def _draw(self, n: int, rng: np.random.Generator, params: Mapping[str, Any], region: Region | None) -> FloatArray:
         shares = shares_from(params, self.count, self.has_background)

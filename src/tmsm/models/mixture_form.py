@@ -39,6 +39,8 @@ class MixtureForm(NonlinearModel):
     _offset: FloatArray | None = None
     _anchor: FloatArray | None = None
     _log_background: float | None = None
+    # Where draws from the background lie; all else that depends on the region is in its integral.
+    _region: Region | None = None
 
     @property
     def count(self) -> int:
@@ -72,7 +74,9 @@ class MixtureForm(NonlinearModel):
 
     def _changed(self, **changes: Any) -> Self:
         """A copy with other fields, or another form."""
-        return type(self).from_arguments(**{**self.to_arguments(), **changes})
+        made = type(self).from_arguments(**{**self.to_arguments(), **changes})
+        object.__setattr__(made, "_region", self._region)
+        return made
 
     def _value(self) -> tuple[Any, ...]:
         form = [None if one is None else one.tobytes() for one in (self._offset, self._anchor)]
@@ -135,7 +139,9 @@ class MixtureForm(NonlinearModel):
         log_area = 0.0
         if region.manifold.is_closed:
             log_area = model.component.log_normaliser(np.zeros(model.component.size))
-        return model._changed(log_background=background.log_mass(region, log_area))
+        made = model._changed(log_background=background.log_mass(region, log_area))
+        object.__setattr__(made, "_region", region)
+        return made
 
     def beyond(self) -> Self:
         """The mixture without its background, which ends at the border; θ without its last level."""

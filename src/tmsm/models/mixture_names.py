@@ -111,5 +111,5 @@ def shares_from(params: Mapping[str, Any], count: int, background: bool) -> Floa
     if not abs(float(shares.sum()) - 1.0) <= _ROUNDING:
         what = "shares and background_share together" if background else "shares"
         raise InvalidInputError(f"{what.capitalize()} must sum to one; they sum to {float(shares.sum()):.6g}.")
-    shares /= shares.sum()
-    return shares
+    normalised: FloatArray = shares / shares.sum()
+    return normalised
