@@ -5,7 +5,18 @@ import sys
 import numpy as np
 
 import tmsm
-from benchmarks import borders, checks, families, manifolds, speed
+from benchmarks import (
+    borders,
+    checks,
+    families,
+    heavy_tail,
+    log_density,
+    manifolds,
+    mixtures,
+    regression,
+    robust,
+    speed,
+)
 from scenarios import (
     cap,
     direction_energy,
@@ -334,6 +345,20 @@ def report_coverages():
     for k, name in enumerate(("region of the mean", "interval of κ")):
         report(f"half of S⁴⁹, n = 2,000: 95 % {name} covers", ours[k], "%", (92, 98))
         report(ignored, naive[k], "%", control)
+
+
+def run_densities():
+    for title, lines in (
+        ("Any density: by its logarithm", log_density.log_density_rows),
+        ("Any density: mixtures", mixtures.mixture_rows),
+        ("Any density: heavy tails", heavy_tail.heavy_tail_rows),
+        ("Any density: covariates, n = 3,000", regression.regression_rows),
+        ("Any density: outliers", robust.robust_rows),
+    ):
+        print(f"\n{title}")
+        note("simulating")
+        for line in lines():
+            report(*line)
 
 
 def run_paper():
