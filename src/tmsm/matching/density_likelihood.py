@@ -36,6 +36,8 @@ __all__ = ["DensityEquations", "DensityLikelihood", "DensityMaximum", "MeanLog",
 
 # So many rows show which of several starts lead to the highest maxima, and so many of these are followed to the end.
 _FIRST_ROWS, _FOLLOWED = 4000, 3
+# Maxima of the log-likelihood that are so much lower are not followed.
+_WORSE = 25.0
 # Nodes made for a θ serve all others whose log density differs from its own by so many standard deviations at most.
 _NEAR = 1.0
 # Nodes are made for a θ; if the maximum turns out to lie where they do not serve, they are made again.
@@ -383,7 +385,10 @@ class TruncatedDensity:
                 theta = self.model.ordered(best.minimum.point.theta)
                 found.append((best.minimum.value, theta, len(some.X) * likelihood(theta)[2]))
         different: list[tuple[FloatArray, FloatArray, int]] = []
-        for _, theta, information in sorted(found, key=lambda one: one[0]):
+        lowest = min((value for value, _, _ in found), default=np.inf)
+        for value, theta, information in sorted(found, key=lambda one: one[0]):
+            if len(some.X) * (value - lowest) > _WORSE:
+                break
             for k, (other, metric, count) in enumerate(different):
                 if abs(float((theta - other) @ metric @ (theta - other))) <= _SAME**2:
                     different[k] = other, metric, count + 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tmsm.data.rows import Block, Rows
@@ -12,15 +10,14 @@ from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.matching.equations import Equations, LinearSums
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.solve import solve
-from tmsm.measure.integrals import log_sum, plan_nodes
-from tmsm.measure.nodes import has_nodes
 from tmsm.models.mixture import Mixture
 from tmsm.models.mixture_clusters import cluster_labels, ladder, moment_fit, moment_fits
+from tmsm.regions import Region
 
 __all__ = ["mixture_starts"]
 
-# So many rows show the clusters.
-_ROWS = 3000
+# So many rows show the clusters, and so many draws how much of a component lies inside.
+_ROWS, _DRAWS = 3000, 400
 
 
 def mixture_starts(model: Mixture, equations: Equations, rows: Rows) -> list[FloatArray]:
@@ -40,8 +37,7 @@ def mixture_starts(model: Mixture, equations: Equations, rows: Rows) -> list[Flo
         whole = moment_fit(model.component, statistics.mean(axis=0))
         if whole is not None:
             found.append((ladder(model.component, whole, k), np.ones(k, dtype=np.intp)))
-    masses = _log_integrals(model, rows, X, found)
-    return [model.from_rows(*one, own) for one, own in zip(found, masses, strict=True)]
+    return [model.from_rows(thetas, numbers, _log_masses(model, rows.region, thetas)) for thetas, numbers in found]
 
 
 def _matched(model: Mixture, equations: Equations, rows: Rows, labels: IntArray) -> list[FloatArray | None]:
@@ -75,16 +71,13 @@ def _solved(model: Mixture, sums: LinearSums) -> FloatArray | None:
     return theta
 
 
-def _log_integrals(
-    model: Mixture, rows: Rows, X: FloatArray, found: Sequence[tuple[FloatArray, IntArray]]
-) -> list[FloatArray | None]:
-    """Integrals of the components of each start over the region, shape (k,); None where they are not to be had."""
-    nowhere: list[FloatArray | None] = [None] * len(found)
-    if not found or not (rows.region.has_border and has_nodes(rows.region)):
-        return nowhere
-    try:
-        nodes = plan_nodes(model.at(model.from_rows(*found[0])), rows.region, X).nodes()
-    except (EstimationError, InvalidInputError):
-        return nowhere
-    centred = model.centred_statistics(nodes.X)
-    return [np.array([log_sum(centred @ own + nodes.log_weights) for own in thetas]) for thetas, _ in found]
+def _log_masses(model: Mixture, region: Region, thetas: FloatArray) -> FloatArray:
+    """Roughly the logarithms of the probabilities of the region, by draws from each component, shape (k,)."""
+    found, rng = np.zeros(len(thetas)), np.random.default_rng(0)
+    if not region.has_border:
+        return found
+    for k, theta in enumerate(thetas):
+        draws = model.component.draw(_DRAWS, rng, **model.component.parameters(theta))
+        inside = np.count_nonzero(region.signed_distance(draws)[0] > 0.0)
+        found[k] = np.log((inside + 0.5) / (_DRAWS + 1.0))
+    return found

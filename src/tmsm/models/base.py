@@ -10,7 +10,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
-from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_rows, check_count, check_random_state
 from tmsm.foundation.values import ValueObject
 from tmsm.manifolds import Manifold
@@ -451,6 +451,14 @@ class LinearModel(Model, Tangent):
     def log_laplacian(self, X: FloatArray, theta: FloatArray) -> FloatArray:
         bend: FloatArray = self.laplacian(X) @ theta
         return bend
+
+    def admits(self, theta: FloatArray) -> bool:
+        """Whether θ is that of a density: a matrix may be no precision, for instance."""
+        try:
+            self.parameters(theta)
+        except EstimationError:
+            return False
+        return True
 
     def expectation(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean (p,) and covariance (p, p) of t under θ on the whole manifold."""

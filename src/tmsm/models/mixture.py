@@ -326,14 +326,15 @@ class Mixture(MixtureForm):
         return found
 
     def from_rows(
-        self, thetas: FloatArray, numbers: FloatArray | IntArray, log_integrals: FloatArray | None = None
+        self, thetas: FloatArray, numbers: FloatArray | IntArray, log_masses: FloatArray | None = None
     ) -> FloatArray:
         """θ, shape (p,), of components (k, q) that so many rows belong to, (k,).
 
-        The integrals are those of exp(θ_k·(t − c)) where rows could be seen; by default on the whole manifold.
+        The masses are the probabilities of the region under each of them; by default one.
         """
-        if log_integrals is None:
-            log_integrals = np.array([self._log_partition(own) for own in thetas])
+        log_integrals = np.array([self._log_partition(own) for own in thetas])
+        if log_masses is not None:
+            log_integrals += log_masses
         levels = np.log(np.maximum(numbers, 0.5) / np.sum(numbers)) - log_integrals
         if self.has_background:
             levels = np.append(levels + np.log1p(-_BACKGROUND_ROWS), np.log(_BACKGROUND_ROWS) - self._background_mass)

@@ -22,7 +22,6 @@ from typing import final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
-from tmsm.foundation.errors import EstimationError
 from tmsm.models.backgrounds import Background
 from tmsm.models.base import LinearModel
 from tmsm.models.tangents import Coefficient, Directions, Tangent
@@ -198,12 +197,7 @@ class MixtureAt(Tangent):
         """Whether every component is a density: a matrix of a normal one, for instance, may not be a precision."""
         if not (np.isfinite(self.levels).all() and np.isfinite(self.thetas).all()):
             return False
-        try:
-            for theta in self.thetas:
-                self.component.parameters(theta)
-        except EstimationError:
-            return False
-        return True
+        return all(self.component.admits(theta) for theta in self.thetas)
 
 
 def _applied(isotropic: Coefficient, directions: Directions, V: FloatArray) -> FloatArray:

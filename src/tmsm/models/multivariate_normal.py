@@ -149,6 +149,10 @@ class MultivariateNormal(LinearModel):
         # Λ is not kept positive definite: the set is a little too large where the rows show no curvature.
         return AffineSubspace(np.zeros(len(columns[0])), np.linalg.qr(np.array(columns).T)[0])
 
+    def admits(self, theta: FloatArray) -> bool:
+        precision = _precision(theta, _n_coordinates(theta.size))
+        return bool((np.diag(precision) > 0.0).all()) and _lowest(precision) > 0.0
+
     def parameters(self, theta: FloatArray) -> Parameters:
         d = _n_coordinates(theta.size)
         precision = _precision(theta, d)

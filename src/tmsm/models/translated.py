@@ -65,6 +65,9 @@ class Translated(AnotherForm):
             value = np.asarray(value, dtype=np.float64) - self.origin
         return self.model.slice(name, value)
 
+    def admits(self, theta: FloatArray) -> bool:
+        return self.model.admits(theta)
+
     def parameters(self, theta: FloatArray) -> Parameters:
         return self.model.translated(self.model.parameters(theta), self.origin)
 
