@@ -248,8 +248,8 @@ REFUSED = {
     "partial_fit": (lambda X, y: estimator().partial_fit(X, covariates=y), "partial_fit does not take covariates"),
     "naive": (lambda X, y: tmsm.NaiveMLE(MODEL).fit(X, covariates=y), "NaiveMLE does not take covariates"),
     "refine": (
-        lambda X, y: tmsm.ScoreMatching(MODEL, REGION, refine="mle").fit(X, covariates=y),
-        "use refine=None with them",
+        lambda X, y: tmsm.ScoreMatching(tmsm.VonMisesFisher(6.0), REGION, refine="mle").fit(X, covariates=y),
+        "use ScoreMatching without refine",
     ),
     "extrapolation": (
         lambda X, y: estimator().fit(X, covariates=y).extrapolate(~REGION),

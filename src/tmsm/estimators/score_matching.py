@@ -10,6 +10,7 @@ import numpy as np
 from tmsm.data.covariates import Covariates
 from tmsm.data.rows import Rows
 from tmsm.estimators.base import check_linear, check_model, check_region
+from tmsm.estimators.covariate_likelihood import refined_with_covariates
 from tmsm.estimators.densities import refined_density
 from tmsm.estimators.problem import Problem
 from tmsm.estimators.robust import RobustMatching, check_power, power_of, row_weights_of
@@ -243,10 +244,6 @@ class ScoreMatching(StreamingEstimator):
         return Rows.of(X, self.region, sample_weight, self.outside)
 
     def _takes(self, covariates: Covariates) -> None:
-        if self.refine is not None:
-            raise InvalidInputError(
-                "refine='mle' needs a normalising constant at every value of the covariates: use refine=None with them."
-            )
         if self.robust is not None:
             raise InvalidInputError(
                 "robust is for fits without covariates, as yet: leave out robust, or the covariates."
@@ -513,6 +510,8 @@ class ScoreMatching(StreamingEstimator):
         """One Newton step from the estimate towards the maximum of the likelihood; more where one is not enough."""
         if isinstance(fit.model, NonlinearModel):
             return refined_density(fit, rows, self.standard_errors)
+        if fit.regression is not None:
+            return refined_with_covariates(fit, rows, self.standard_errors)
         model = check_linear(fit.model)
         sums = sum_statistics(model, rows)
         assert sums is not None, "the sample has rows inside"

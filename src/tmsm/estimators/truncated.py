@@ -6,10 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tmsm.data.covariates import Covariates
 from tmsm.data.rows import Rows
 from tmsm.estimators.base import check_linear, check_model, check_region, require_rows
 from tmsm.estimators.bordered import BorderedEstimator
+from tmsm.estimators.covariate_likelihood import covariate_fit, mean_log_density_with_covariates
 from tmsm.estimators.densities import DensityFit, mean_log_density, mean_log_exposure
+from tmsm.estimators.problem import Problem
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
@@ -42,6 +45,9 @@ class TruncatedMLE(BorderedEstimator):
     that are built once for each region and shared by all fits, and by Monte Carlo nodes above.  It is
     the most accurate estimate there is, where the integral is in reach; elsewhere use `ScoreMatching`,
     from which this one starts.
+
+    With covariates the normalising constant is computed at every value of them, of a single one by interpolation
+    between a few; that needs a region of dimension three at most.
 
     Parameters
     ----------
@@ -105,9 +111,17 @@ class TruncatedMLE(BorderedEstimator):
         check_random_state(self.random_state)
         return Rows.of(X, self.region, sample_weight, self.outside)
 
+    def _takes(self, covariates: Covariates) -> None:
+        pass  # as far as the model does
+
     def _estimate(self, rows: Rows) -> Fit:
         if isinstance(self.model, NonlinearModel):
             return self._density_fit(self.model, self.log_exposure)(rows)
+        if rows.covariates is not None:
+            problem = Problem.of(self.model, rows, self.log_exposure)
+            near = self._matched(rows, problem.exposure)
+            start = None if near is None else near.whole_theta
+            return covariate_fit(type(self).__name__, self.get_params(), problem, start)
         exposure = KnownExposure.of(self.log_exposure, rows)
         start, model = self._start(rows, exposure)
         sums, sample = _sums(model, rows), rows.sample().X
@@ -168,7 +182,7 @@ class TruncatedMLE(BorderedEstimator):
             facts=(("region", repr(self.region)), *facts),
         )
 
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, covariates: Any = None) -> float:
         """Mean log density of the rows under the fitted model, normalised over the region.
 
         Parameters
@@ -179,10 +193,14 @@ class TruncatedMLE(BorderedEstimator):
             Ignored.
         sample_weight
             Relative weights of the rows, shape (n,).
+        covariates
+            Those of the rows, shape (n, q), where the fit was made with covariates.
         """
         fit, made = self.result_, self._as_fitted()
-        rows = Rows.of(X, made.region, sample_weight, made.outside)
+        rows = fit.new_covariates(Rows.of(X, made.region, sample_weight, made.outside), covariates)
         rows.check_frame(fit.kept.frame)
+        if fit.regression is not None:
+            return mean_log_density_with_covariates(fit, rows)
         if isinstance(fit.model, NonlinearModel):
             return made._density_score(fit, fit.model, rows)
         model = check_linear(fit.model)
@@ -237,7 +255,7 @@ class TruncatedMLE(BorderedEstimator):
         """Bayes's information criterion, −2 log L + k log n: lower is better; n are rows, or groups of them."""
         fit = self.result_
         n = fit.n_samples if fit.n_groups is None else fit.n_groups
-        return -2.0 * fit.n_samples * fit.log_likelihood + fit.model.constraint.n_free * float(np.log(n))
+        return -2.0 * fit.n_samples * fit.log_likelihood + fit.n_free * float(np.log(n))
 
     @property
     def n_nodes_(self) -> int:
@@ -261,10 +279,18 @@ class TruncatedMLE(BorderedEstimator):
         # The exposure was checked.
         if isinstance(fit.model, NonlinearModel):
             return Refit.of(rows, self._as_fitted()._density_fit(fit.model, fit.exposure, fit.theta))
-        return Refit.of(rows, TruncatedMLE(**{**fit.configuration, "log_exposure": fit.exposure})._estimate)
+        estimator = TruncatedMLE(**{**fit.configuration, "log_exposure": fit.exposure})
+        return Refit.of(rows, estimator._estimate, standard=None if fit.regression is None else fit.regression.standard)
 
     def _start(self, rows: Rows, exposure: KnownExposure | None) -> tuple[FloatArray | None, LinearModel]:
         """θ of score matching, None where there is none, and the form of the model."""
+        fit = self._matched(rows, exposure)
+        if fit is None:
+            return None, check_linear(self.model.on(rows.region.manifold).centred(rows.sample().X))
+        return fit.theta, check_linear(fit.model)
+
+    def _matched(self, rows: Rows, exposure: KnownExposure | None) -> Fit | None:
+        """The fit of score matching, None where there is none."""
         matching = ScoreMatching(
             self.model,
             self.region,
@@ -274,10 +300,9 @@ class TruncatedMLE(BorderedEstimator):
         )
         matching.set_params(log_exposure=exposure)  # as it was checked
         try:
-            fit = matching._estimate(rows)
+            return matching._estimate(rows)
         except EstimationError:
-            return None, check_linear(self.model.on(rows.region.manifold).centred(rows.sample().X))
-        return fit.theta, check_linear(fit.model)
+            return None
 
 
 def _sums(model: LinearModel, rows: Rows) -> StatisticSums:

@@ -23,6 +23,7 @@ from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
 from tmsm.inference.regression import Regression
 from tmsm.manifolds.frames import FRAMES
+from tmsm.matching.covariate_likelihood import CovariateEquations, TruncatedRegression
 from tmsm.matching.covariates import WithCovariates, coefficients_of
 from tmsm.matching.density_likelihood import DensityEquations, DensityLikelihood, TruncatedDensity
 from tmsm.matching.equations import Equations
@@ -175,12 +176,21 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
         raise InvalidInputError("covariance has negative variances.")
     slope = _array(content["slope"], "slope", (None, p), optional=True)
     choice = _restored_choice(content["weight"], region)
-    sums = _restored_sums(content["sums"], p)
-    likelihood, nodes = _restored_likelihood(
-        content["nodes"], model, kept, theta, sums, exposure, configuration.get("random_state", 0)
-    )
+    sums = _restored_sums(content["sums"], P)
+    likelihood: NodeLikelihood | WholeLikelihood | None
+    nodes: NodeLikelihood | None
     equations: Equations
-    if likelihood is not None:
+    regressed = None
+    if standard is not None and sums is not None:
+        regressed = _restored_regression(content["nodes"], model, kept, standard, sums, exposure)
+        likelihood, nodes = None, regressed.likelihood  # that of all coefficients, and not of θ alone
+    else:
+        likelihood, nodes = _restored_likelihood(
+            content["nodes"], model, kept, theta, sums, exposure, configuration.get("random_state", 0)
+        )
+    if regressed is not None:
+        equations = regressed
+    elif likelihood is not None:
         assert sums is not None
         if isinstance(likelihood, DensityLikelihood):
             equations = DensityEquations(likelihood.rows.model, likelihood)
@@ -419,3 +429,19 @@ def _restored_likelihood(
         raise InvalidInputError("model has no likelihood.")
     nodes = likelihood_near(model, kept.region, theta, sums, sample, exposure, random_state)
     return nodes, nodes
+
+
+def _restored_regression(
+    made_for: Any,
+    model: Model,
+    kept: Rows,
+    standard: Standard,
+    sums: StatisticSums,
+    exposure: KnownExposure | None,
+) -> CovariateEquations:
+    """The equations of a likelihood with covariates, with their nodes made again as they were."""
+    if not isinstance(model, LinearModel):
+        raise InvalidInputError("model has no likelihood with covariates.")
+    theta = cast(FloatArray, _array(made_for, "nodes", sums.total.shape))
+    likelihood = TruncatedRegression.of(model, kept, standard, exposure, sums).near(theta)
+    return CovariateEquations(model, likelihood, standard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
@@ -16,7 +17,7 @@ from tmsm.measure.products import parts_of
 from tmsm.measure.solids import SOLID_CHANGE, SOLID_FLOOR, SOLID_HEAVY, SOLID_WIDTHS, coarsest_cell
 from tmsm.regions import ProductRegion, Region
 
-__all__ = ["Density", "KernelIntegral", "LogMass", "Plan", "integrate_kernel", "log_sum", "plan_nodes"]
+__all__ = ["Density", "KernelIntegral", "LogMass", "Plan", "Together", "integrate_kernel", "log_sum", "plan_nodes"]
 
 # Cells are at most so many widths of the density across, and its exponent changes in one by at most so much.
 _WIDTHS, _CHANGE = 1.5, 4.0
@@ -38,6 +39,8 @@ _POOR = 5e-4
 # Independent doubts along the border add up to so many times the root of their squares at most.
 _SPREADS = 3.0
 _DRAWS = 2**18
+# Of several densities each has its mass where it is so far below its height at most.
+_MASS = 20.0
 
 
 class Density(Protocol):
@@ -64,6 +67,62 @@ class Density(Protocol):
     @property
     def rounding(self) -> float:
         """What rounding does to its logarithm."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several densities that one grid is to serve: at every point the highest, and of those with mass the steepest.
+
+    ``heights``, shape (k,), are their largest log kernels at rows, or elsewhere in the region, which makes them
+    comparable.
+    """
+
+    densities: Sequence[Density]
+    heights: FloatArray
+
+    def log_kernel(self, X: FloatArray) -> FloatArray:
+        """The highest of their logarithms, shape (n,)."""
+        highest: FloatArray = self._values(X).max(axis=0)
+        return highest
+
+    def log_gradient(self, X: FloatArray) -> FloatArray:
+        """The longest of their gradients, shape (n, D)."""
+        return self._largest(X, np.array([density.log_gradient(X) for density in self.densities]))
+
+    def log_hessian(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """The largest of their second derivatives, shape (n,)."""
+        found = np.array([density.log_hessian(X, V)[:, None] for density in self.densities])
+        return self._largest(X, found)[:, 0]
+
+    def extent(self) -> tuple[FloatArray, FloatArray]:
+        """Corners, shape (D,), of a box that holds all of them."""
+        low, high = zip(*(density.extent() for density in self.densities), strict=True)
+        return np.min(low, axis=0), np.max(high, axis=0)
+
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Nodes are planned for them, and nothing is drawn."""
+        raise NotImplementedError("Several densities are not drawn from.")
+
+    def log_normaliser(self) -> float:
+        """Nodes are planned for them, and each is integrated by itself."""
+        raise NotImplementedError("Several densities have no integral of their own.")
+
+    @property
+    def rounding(self) -> float:
+        """That of the worst."""
+        return max(density.rounding for density in self.densities)
+
+    def _values(self, X: FloatArray) -> FloatArray:
+        pairs = zip(self.densities, self.heights, strict=True)
+        return np.array([density.log_kernel(X) - height for density, height in pairs])
+
+    def _largest(self, X: FloatArray, found: FloatArray) -> FloatArray:
+        """Of vectors (k, n, D) the longest at each row, of densities that have mass there, shape (n, D)."""
+        values = self._values(X)
+        counts = values >= np.minimum(-_MASS, values.max(axis=0))
+        longest = np.where(counts, (found**2).sum(axis=2), -1.0).argmax(axis=0)
+        chosen: FloatArray = np.take_along_axis(found, longest[None, :, None], axis=0)[0]
+        return chosen
 
 
 class LogMass(NamedTuple):
@@ -143,7 +202,7 @@ def plan_nodes(density: Density, region: Region, X: FloatArray | None = None) ->
     if parts is not None:
         return _plan_product(density, region, parts, window, X)
     if not region.manifold.is_embedded:
-        density = _InCoordinates(density, region.manifold)
+        density = _in_coordinates(density, region.manifold)
     chart = region.manifold.charts(window)
     if not isinstance(chart, SolidChart):
         first, finest = (2, _FINEST_SHARED) if window is None else (4, _FINEST_SHARED_IN_WINDOW)
@@ -418,7 +477,24 @@ class _InCoordinates:
         return self.density.rounding
 
 
+def _in_coordinates(density: Density, manifold: Manifold) -> Density:
+    if isinstance(density, Together):
+        return replace(density, densities=[_in_coordinates(one, manifold) for one in density.densities])
+    return _InCoordinates(density, manifold)
+
+
 def _pruned_to(density: Density, curvature: float, unit: FloatArray) -> Prune:
+    if isinstance(density, Together):
+        parts = [_pruned_to(one, curvature, unit) for one in density.densities]
+        heights = density.heights.tolist()
+
+        def prune_all(X: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
+            found = [np.array(part(X, radius)) - height for part, height in zip(parts, heights, strict=True)]
+            values, bounds = np.max(found, axis=0)
+            return values, bounds
+
+        return prune_all
+
     def prune(X: FloatArray, radius: float) -> tuple[FloatArray, FloatArray]:
         if len(X) == 0:
             return np.empty(0), np.empty(0)
