@@ -220,25 +220,37 @@ def test_bootstrap_and_groups_agree_with_the_errors(rows, fit):
 
 
 def test_coverage_and_accuracy():
-    """Intervals hold the truth as often as they say, and are no longer than those of score matching."""
+    """Intervals hold the truth as often as they say, and are shorter than those of score matching.
+
+    Several weights combined are nearly as accurate (200 samples: 4 % more variance), which 60 samples cannot tell; a
+    single weight is clearly less so.
+    """
     truth = regression.coefficients("hemisphere", "turning")
-    hits, errors, away = [], {"mle": [], "score": []}, {"mle": [], "score": []}
+    # θ in the middle year, and its change up to the last one.
+    change = np.array([[1.0, 0.0], [regression.MIDDLE, regression.REACH]])
+    full = np.kron(np.eye(3), change.T)
+    estimators = {
+        "likelihood": tmsm.TruncatedMLE(MODEL, REGION),
+        "combined": tmsm.ScoreMatching(MODEL, REGION),
+        "single": tmsm.ScoreMatching(MODEL, REGION, "saturating"),
+    }
+    away, variance = {name: [] for name in estimators}, {name: [] for name in estimators}
     for seed in range(60):
         X, years = regression.sample("hemisphere", "turning", seed, 1000, REGION)
-        for name, make in (("mle", tmsm.TruncatedMLE), ("score", tmsm.ScoreMatching)):
-            fit = make(MODEL, REGION).fit(X, covariates=years)
-            # θ in the middle year, and its change up to the last one.
-            change = np.array([[1.0, 0.0], [regression.MIDDLE, regression.REACH]])
-            full = np.kron(np.eye(3), change.T)
-            errors[name].append(np.diag(full @ fit.coefficient_covariance_ @ full.T))
+        for name, estimator in estimators.items():
+            fit = estimator.fit(X, covariates=years)
             away[name].append(((fit.coefficients_ - truth) @ change).ravel())
-        hits.append(np.abs(away["mle"][-1]) <= 1.96 * np.sqrt(errors["mle"][-1]))
-    assert 0.91 < np.mean(hits) < 0.985  # 360 intervals, of which three each hang together
-    assert (np.mean(errors["mle"], axis=0) <= np.mean(errors["score"], axis=0)).all()
-    spread = {name: np.mean(np.square(found) / np.mean(errors["mle"], axis=0)) for name, found in away.items()}
-    assert spread["mle"] < spread["score"] < 1.5
+            variance[name].append(np.diag(full @ fit.coefficient_covariance_ @ full.T))
+    hits = np.abs(away["likelihood"]) <= 1.96 * np.sqrt(variance["likelihood"])
+    assert 0.91 < hits.mean() < 0.985  # 360 intervals that hang together in part
+    stated = {name: np.mean(found, axis=0) for name, found in variance.items()}
+    assert (stated["likelihood"] < stated["combined"]).all()
+    assert (stated["likelihood"] < stated["single"]).all()
+    seen = {name: np.mean(np.square(found) / stated["likelihood"]) for name, found in away.items()}
+    assert abs(seen["likelihood"] - 1.0) < 0.3
+    assert 1.15 * seen["likelihood"] < seen["single"]
     # No bias beyond chance.
-    assert np.abs(np.mean(away["mle"], axis=0) / np.sqrt(np.mean(errors["mle"], axis=0) / 60)).max() < 4.0
+    assert np.abs(np.mean(away["likelihood"], axis=0) / np.sqrt(stated["likelihood"] / 60)).max() < 4.0
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,9 @@ class ScoreMatching(StreamingEstimator):
     refine
         "mle" takes one Newton step from the estimate towards the maximum of the likelihood under
         truncation, which is as accurate as that maximum to first order, and goes on to the maximum where
-        the step does not end within a tenth of a standard error of it; `status_` says which.  It needs
-        nodes inside the region, see `TruncatedMLE`.  None, the default, needs no integral.
+        the step does not end within a tenth of a standard error of it; `status_` says which.  With covariates
+        it always goes on to the maximum.  It needs nodes inside the region, see `TruncatedMLE`.  None, the
+        default, needs no integral.
     robust
         A power c from 0 to 2 for a fit that a few bad rows cannot pull away, of an exponential family: each row is
         weighted by its density to this power, and the fit of the weighted rows corrected by 1/(1 + c).  Larger
