@@ -77,7 +77,7 @@ def test_a_general_optimiser_finds_the_same():
 
 @pytest.mark.parametrize("several", [False, True], ids=["interpolated", "each value"])
 def test_derivatives(rows, several):
-    X, years, noise = rows
+    X, years, noise = (values[:150] for values in rows)
     problem, table = likelihood_of(X, np.column_stack([years, noise]) if several else years)
     start = np.zeros((3, problem.n_columns))
     start[:, 0], start[2, 1] = [-1.0, -5.0, 0.5], 1.0
