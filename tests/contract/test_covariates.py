@@ -114,8 +114,8 @@ def test_tests_are_found_by_name(fit):
     assert tests.of("year", "centre").df == 2
     assert tests.of("all", "centre").df == 4
     assert tests.of("year").p_value < 1e-6 < 0.05 < tests.of("noise").p_value
-    assert tests.of("year", "centre").sentence.startswith("The centre moves with year (Wald: χ²")
-    assert tests.of("noise").sentence.startswith("No dependence of the density on noise is seen (Wald: χ²")
+    assert tests.of("year", "centre").sentence.startswith("The centre moves with year (score: χ²")
+    assert tests.of("noise").sentence.startswith("No dependence of the density on noise is seen (score: χ²")
     assert "The density depends on all covariates together" in repr(tests)
     with pytest.raises(tmsm.errors.InvalidInputError, match="no test of"):
         tests.of("month")

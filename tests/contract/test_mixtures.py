@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import tmsm
 from tests.registry import unit
@@ -219,3 +220,44 @@ def test_rows_in_single_precision_and_identical_rows(X):
     np.testing.assert_allclose(single.params_.shares, tmsm.TruncatedMLE(MODEL, CAP).fit(X).params_.shares, atol=1e-4)
     with pytest.raises(ValueError, match=r"identical|spread|maximum"):
         tmsm.TruncatedMLE(MODEL, CAP).fit(np.repeat(X[:1], 50, axis=0))
+
+
+def test_a_share_of_zero_has_a_one_sided_interval():
+    region = tmsm.Cap([0.0, 0.0, 1.0], 0.4)
+    mean = [np.sin(0.1), 0.0, np.cos(0.1)]
+    X = tmsm.VonMisesFisher().sample(1000, region, random_state=0, mean_direction=mean, concentration=100.0)
+    fit = tmsm.TruncatedMLE(tmsm.Mixture(tmsm.VonMisesFisher(), 1, background=True), region).fit(X)
+    assert fit.params_.background_share < 1e-4
+    low, high = fit.confidence_interval().background_share
+    assert low == 0.0
+    # By hand: where twice the loss of log-likelihood with the best cluster beside it is the quantile of χ².
+    log_b = -np.log(2.0 * np.pi * (1.0 - np.cos(0.4)))
+
+    def loss(share):
+        def minus(theta):
+            size = np.linalg.norm(theta)
+            inside = tmsm.VonMisesFisher().logpdf(X, region, mean_direction=theta / size, concentration=size)
+            mass = np.exp(tmsm.VonMisesFisher().log_mass(region, mean_direction=theta / size, concentration=size).value)
+            seen = (1.0 - share) * mass / ((1.0 - share) * mass + share)
+            return -np.logaddexp(np.log(seen) + inside, np.log(1.0 - seen) + log_b).sum()
+
+        return minimize(minus, fit.params_.concentration[0] * fit.params_.mean_direction[0], method="Nelder-Mead").fun
+
+    assert 2.0 * (loss(high) - loss(1e-9)) == pytest.approx(3.841, abs=0.05)
+    shares = fit.confidence_interval().shares
+    assert shares[1][0] == pytest.approx(1.0)
+    assert shares[0][0] == pytest.approx(1.0 - high, abs=1e-4)
+
+
+def test_schwarz_counts_rows_that_count():
+    region = tmsm.Cap([0.0, 0.0, 1.0], 0.8)
+    X = tmsm.VonMisesFisher().sample(200, region, random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=9.0)
+    estimator = tmsm.TruncatedMLE(tmsm.Mixture(tmsm.VonMisesFisher(), 1), region)
+    alone = estimator.fit(X).bic_
+    weight = np.repeat([1.0, 0.0], 200)
+    assert estimator.fit(np.vstack([X, X]), sample_weight=weight).bic_ == pytest.approx(alone, abs=1e-6)
+    # Copies in groups of twenty are as good as one row each, and a parameter costs twenty times as much for them.
+    copies, groups = np.repeat(X, 20, axis=0), np.repeat(np.arange(200), 20)
+    grouped, plain = estimator.fit(copies, groups=groups).bic_, estimator.fit(copies).bic_
+    each = (grouped - plain) / (3.0 * np.log(4000.0))
+    assert each == pytest.approx(19.0, abs=4.0)

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import tmsm
 from tests.registry import MANIFOLDS
@@ -266,3 +267,22 @@ def test_the_likelihood_under_truncation_is_that_of_the_family():
     np.testing.assert_allclose(
         model.logpdf(X[:20], params=exact.natural_params_), tmsm.VonMisesFisher().logpdf(X[:20], **params), rtol=1e-8
     )
+
+
+def test_intervals_are_profiles_where_the_likelihood_bends():
+    """Twice the loss of log-likelihood at an end, the other parameters free, is the quantile of χ²."""
+
+    def wavy(params, x):
+        return params["pull"] @ x + params["height"] * jnp.sin(3.0 * x[0])
+
+    region = tmsm.Cap([0.0, 0.0, 1.0], 0.5)
+    X = tmsm.VonMisesFisher().sample(800, region, random_state=3, mean_direction=[0.6, 0.0, 0.8], concentration=4.0)
+    model = tmsm.LogDensity(wavy, {"pull": np.array([1.0, 0.0, 1.0]), "height": 0.0}, tmsm.Sphere(2))
+    fit = tmsm.TruncatedMLE(model, region).fit(X)
+    low, high = fit.confidence_interval()["height"]
+    assert low < fit.params_["height"] < high
+    theta, objective = fit.natural_params_, fit.result_.likelihood
+    place = next(k for k in range(4) if np.isclose(theta[k], fit.params_["height"]))
+    for end in (low, high):
+        others = minimize(lambda z, end=end: objective(np.insert(z, place, end))[0], np.delete(theta, place))
+        assert 2.0 * len(X) * (others.fun - objective(theta)[0]) == pytest.approx(3.841, abs=0.02)

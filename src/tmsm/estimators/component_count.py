@@ -56,7 +56,7 @@ class ComponentCount:
             model = self.model.with_count(count)
             try:
                 fit = self.fitted(model, rows)
-                value = self._left_out(fit, rows) if by_rows_left_out else _schwarz(fit, rows)
+                value = self._left_out(fit, rows) if by_rows_left_out else fit.clustered(rows).schwarz
             except EstimationError:
                 if not tried:
                     raise
@@ -76,7 +76,7 @@ class ComponentCount:
         groups = rows.groups
         unit = np.arange(len(X)) if groups is None else np.asarray(groups.codes)
         fold = np.random.default_rng(0).permutation(int(unit.max()) + 1)[unit] % _FOLDS
-        total = 0.0
+        total = weights = 0.0
 
         def part(chosen: BoolArray) -> Rows:
             own = None if weight is None else weight[chosen]
@@ -84,14 +84,11 @@ class ComponentCount:
             return Rows.of(X[chosen], rows.region, own, rows.outside, known)
 
         for k in range(_FOLDS):
-            total -= self.log_density(self.refitted(whole, part(fold != k)), part(fold == k))
-        return total / _FOLDS
-
-
-def _schwarz(fit: Fit, rows: Rows) -> float:
-    """−2 log L + k log n: lower is better; n are rows, or groups of them."""
-    n = fit.n_samples if rows.groups is None else rows.groups.count
-    return -2.0 * fit.n_samples * fit.log_likelihood + fit.model.constraint.n_free * float(np.log(n))
+            size = float(np.count_nonzero(fold == k) if weight is None else weight[fold == k].sum())
+            if size > 0.0:
+                total -= size * self.log_density(self.refitted(whole, part(fold != k)), part(fold == k))
+                weights += size
+        return total / weights
 
 
 def _best(tried: list[tuple[int, float]]) -> int:

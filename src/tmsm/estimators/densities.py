@@ -98,7 +98,7 @@ class DensityFit:
 
     def _next_to(self, fit: Fit, rows: Rows) -> Fit:
         assert isinstance(fit.model, NonlinearModel)
-        return replace(self, model=fit.model, log_exposure=fit.exposure, start=fit.theta)(rows)
+        return replace(self, model=fit.model, log_exposure=fit.exposure, start=fit.model.lifted(fit.theta))(rows)
 
     def _log_density(self, fit: Fit, rows: Rows) -> float:
         assert isinstance(fit.model, NonlinearModel)

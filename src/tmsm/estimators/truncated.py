@@ -252,10 +252,12 @@ class TruncatedMLE(BorderedEstimator):
 
     @property
     def bic_(self) -> float:
-        """Bayes's information criterion, −2 log L + k log n: lower is better; n are rows, or groups of them."""
-        fit = self.result_
-        n = fit.n_samples if fit.n_groups is None else fit.n_groups
-        return -2.0 * fit.n_samples * fit.log_likelihood + fit.n_free * float(np.log(n))
+        """Schwarz's information criterion, −2 log L + k log n: lower is better.
+
+        Rows count with their weights; of rows in groups, which say less than as many independent ones, each parameter
+        costs more.
+        """
+        return self.result_.schwarz
 
     @property
     def n_nodes_(self) -> int:
@@ -278,7 +280,7 @@ class TruncatedMLE(BorderedEstimator):
         fit = self.result_
         # The exposure was checked.
         if isinstance(fit.model, NonlinearModel):
-            return Refit.of(rows, self._as_fitted()._density_fit(fit.model, fit.exposure, fit.theta))
+            return Refit.of(rows, self._as_fitted()._density_fit(fit.model, fit.exposure, fit.model.lifted(fit.theta)))
         estimator = TruncatedMLE(**{**fit.configuration, "log_exposure": fit.exposure})
         return Refit.of(rows, estimator._estimate, standard=None if fit.regression is None else fit.regression.standard)
 

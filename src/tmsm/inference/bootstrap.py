@@ -38,24 +38,33 @@ class Bootstrap:
 
     Attributes
     ----------
-    params
-        The same fields as `params_`, each with a first axis of length n_resamples.
+    values
+        Every field of the model with a first axis of length n_resamples.
     estimate
-        `params_` of the rows themselves.
+        The fields of the rows themselves.
     n_failed
         Resamples that carried no estimate; they are left out.
     coefficients
         Of a fit with covariates: `coefficients_` of every resample, shape (n_resamples, p, 1 + q); else None.
     """
 
-    params: Parameters
+    values: Parameters
     estimate: Parameters
     n_failed: int
     model: Model
     coefficients: FloatArray | None = None
 
     def __len__(self) -> int:
-        return len(self.params[self.model.fields[0].name])
+        return len(self.values[self.model.fields[0].name])
+
+    @property
+    def params(self) -> Parameters:
+        """The same fields as `params_`, each with a first axis of length n_resamples; of a tree its leaves."""
+        each = [Parameters(**{name: values[k] for name, values in self.values.items()}) for k in range(len(self))]
+        shown = [self.model.presented(one) for one in each]
+        if not isinstance(shown[0], Parameters):
+            return self.values
+        return Parameters(**{name: np.array([one[name] for one in shown]) for name in shown[0]})
 
     def __repr__(self) -> str:
         failed = f", {self.n_failed} failed" if self.n_failed else ""
@@ -104,7 +113,7 @@ class Bootstrap:
 
     def _unrolled(self, field: Field) -> FloatArray:
         """The resampled values; angles within half a turn of the estimate, so that they do not jump at ±π."""
-        values = np.asarray(self.params[field.name])
+        values = np.asarray(self.values[field.name])
         if not field.is_angle:
             return values
         center = np.asarray(self.estimate[field.name])
@@ -113,7 +122,7 @@ class Bootstrap:
 
     def _offsets(self, field: Field) -> FloatArray:
         """Tangent vectors from the estimate to the resampled directions, of the length of the angle, (B, D)."""
-        center, values = np.asarray(self.estimate[field.name]), np.asarray(self.params[field.name])
+        center, values = np.asarray(self.estimate[field.name]), np.asarray(self.values[field.name])
         if field.is_axis:
             values = values * np.where(values @ center < 0.0, -1.0, 1.0)[:, None]
         return field.space(center).logarithm(np.broadcast_to(center, values.shape), values)

@@ -45,6 +45,8 @@ T = TypeVar("T")
 
 # Where the delta method's reach differs by more than this factor from the profile's, its ellipse is not local.
 _LOCAL = 1.25
+# A share is next to its limit if it stands for so few rows, or for so few of its errors.
+_LIMIT_ROWS, _LIMIT_ERRORS = 10.0, 4.0
 # So many intervals and regions, of different levels and kinds, are kept.
 _KEPT = 32
 
@@ -269,6 +271,23 @@ class Fit:
         )
 
     @cached_property
+    def schwarz(self) -> float:
+        """−2 log L + k log n of a likelihood: lower is better; n is the effective number of rows.
+
+        For dependent rows tr(n I Cov), I the information of one row, takes the place of k: what the rows of a group
+        repeat would pay for parameters that follow single groups.
+        """
+        assert self.sums is not None, "the estimate is one of a likelihood"
+        n, k = self.sums.effective_n, float(self.n_free)
+        if self.n_groups is not None:
+            one_row = -self.influence.matrix
+            scale = np.sqrt(np.maximum(np.diag(one_row), 1e-300))
+            unit = one_row / np.outer(scale, scale)
+            spread = self.whole_covariance / np.outer(scale, scale)
+            k = max(k, n * float(np.trace(np.linalg.pinv(unit, rcond=1e-12, hermitian=True) @ spread)))
+        return -2.0 * n * self.log_likelihood + k * float(np.log(n))
+
+    @cached_property
     def discrepancy(self) -> Discrepancy:
         """How badly another θ fits, in squared standard errors."""
         covariance = self.known_covariance
@@ -336,7 +355,7 @@ class Fit:
 
         # Profiles of vectors and matrices of a mixture, entry by entry, take too long.
         of_component = one.component is not None and np.ndim(self.params[one.name]) > 0
-        if method is None and (one.scale is not None or of_component):
+        if method is None and (one.scale is not None or of_component) and not self._near_limit(one):
             return wald[one.name]
 
         def critical(k: int) -> float:
@@ -346,6 +365,14 @@ class Fit:
         if found is None:
             return wald[one.name]
         return tuple(float(end) if np.ndim(end) == 0 else end for end in found)
+
+    def _near_limit(self, one: Field) -> bool:
+        """Whether a share is so close to zero or one, in rows or in errors, that its profile is one-sided."""
+        if one.scale != "logit" or np.ndim(self.params[one.name]):
+            return False
+        value = float(self.params[one.name])
+        rest = min(value, 1.0 - value)
+        return rest * self.n_samples < _LIMIT_ROWS or rest < _LIMIT_ERRORS * float(self.std_errors[one.name])
 
     def ellipse_is_local(self, name: str, level: float) -> bool:
         """Whether the delta method's ellipse of a direction reaches about as far as its confidence region."""

@@ -30,6 +30,8 @@ _KNOWN = 1e-10
 _ENDLESS = 1e4
 # Of an infinite estimate: the reciprocals that are tried first and last.
 _FIRST_RECIPROCAL, _LARGEST_RECIPROCAL = 0.02, 10.0
+# Of a share, whose estimate may be zero and then has no error of its own.
+_LEAST_SHARE_STEP = 1e-3
 # Entries of arrays are profiled up to so many statistics.
 _MAX_STATISTICS = 20
 
@@ -82,13 +84,16 @@ def profile_interval(
         if profile is None:
             return None
         step = float(np.sqrt(square * float(discrepancy.covariance_of(row)[0, 0])))
+        if field.scale == "logit":
+            step = max(step, _LEAST_SHARE_STEP)
         try:
             around = np.pi if field.is_angle else np.inf
+            above = 1.0 - float(estimate[index]) if field.scale == "logit" else around
             if np.isfinite(lowest) and _allows_lowest(profile, model, field, theta, critical):
                 low[index] = lowest
             else:
                 low[index] = _end(profile, float(estimate[index]), -step, square, lowest, theta, around)
-            high[index] = _end(profile, float(estimate[index]), step, square, lowest, theta, around)
+            high[index] = _end(profile, float(estimate[index]), step, square, lowest, theta, above)
         except (TmsmError, np.linalg.LinAlgError):
             return None
     return low, high
@@ -221,7 +226,15 @@ def _entry_profile(
         slopes = model.parameter_jacobian(theta)[field.name].reshape(*values.shape, -1)
         return float(values[index]), slopes[index]
 
-    return lambda value, near: _scaled(_at_level(discrepancy, constraint, entry, value, near, unit), units)
+
+    def searched(value: float, near: FloatArray) -> tuple[float, FloatArray]:
+        found = _at_level(discrepancy, constraint, entry, value, near, unit)
+        if not (model.is_linear or np.isfinite(found[0])):
+            # Such a density bends any way, and a search that is lost does not say that the value is rejected.
+            raise EstimationError("The search for the profile did not end.")
+        return _scaled(found, units)
+
+    return searched
 
 
 def _scaled(found: tuple[float, FloatArray], units: float) -> tuple[float, FloatArray]:

@@ -21,6 +21,7 @@ from tmsm.manifolds.same_points import check_unique
 from tmsm.measure.integrals import integrate_kernel
 from tmsm.measure.nodes import has_nodes
 from tmsm.models.base import FactorTangent, Tangent
+from tmsm.models.constraints import AffineSubspace, Constraint
 from tmsm.models.extrinsic import plain_tensor
 from tmsm.models.nonlinear import NonlinearModel
 from tmsm.models.parameters import Field, Parameters
@@ -252,6 +253,13 @@ class LogDensity(NonlinearModel):
     def parameter_jacobian(self, theta: FloatArray) -> dict[str, FloatArray]:
         units = np.eye(theta.size)
         return {name: units[own] for name, own in zip(self._structure.names, self._structure.slices, strict=True)}
+
+    def entry_slice(self, name: str, index: tuple[int, ...], value: float) -> Constraint | None:
+        own = self._structure.slices[self._structure.names.index(name)]
+        shape = np.shape(self._structure.leaves(self._init_theta)[self._structure.names.index(name)])
+        k = own.start + int(np.ravel_multi_index(index, shape) if index else 0)
+        units = np.eye(self.size)
+        return AffineSubspace(value * units[k], np.delete(units, k, axis=1))
 
     def presented(self, values: Parameters) -> Any:
         """Estimates, errors or intervals in the form of ``init``; an interval stands as (low, high)."""

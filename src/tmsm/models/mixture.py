@@ -15,6 +15,7 @@ from tmsm.measure.draws import draw_inside
 from tmsm.measure.integrals import LogMass
 from tmsm.models.backgrounds import Background
 from tmsm.models.base import LinearModel, Model
+from tmsm.models.constraints import Constraint
 from tmsm.models.mixture_clusters import cluster_labels, moment_fits
 from tmsm.models.mixture_form import MixtureForm
 from tmsm.models.mixture_names import (
@@ -30,6 +31,7 @@ from tmsm.models.mixture_names import (
 from tmsm.models.mixture_points import MixtureOnPoints
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
+from tmsm.models.share_set import ShareSet
 from tmsm.regions import Region
 
 __all__ = ["CHOICES", "Mixture"]
@@ -42,6 +44,10 @@ _LEAST_SHARE = 0.01
 _BACKGROUND_ROWS = 0.2
 # A component is no narrower than this share of the spread of all rows.
 _NARROWEST = 1e-3
+# The least share that a profile looks at, and the one that a search next to a share of zero begins with.
+_LEAST_PROFILED, _LIFTED = 1e-12, 0.01
+# A component with less of the whole mixture has no meaning beyond the rows seen.
+_LEAST_WHOLE = 1e-8
 
 
 @final
@@ -129,6 +135,25 @@ class Mixture(MixtureForm):
     @property
     def _names(self) -> list[str]:
         return [field.name for field in self.component.fields]
+
+    def slice(self, name: str, value: Any) -> Constraint | None:
+        share = {BACKGROUND_SHARE: float(value)} if self.has_background and np.ndim(value) == 0 else {}
+        if self.count == 1 and share:
+            share[numbered(SHARES, 0)] = 1.0 - float(value)
+        if name not in share:
+            return super().slice(name, value)
+        if not self.has_profiles:
+            return None
+        kept = min(max(share[name], _LEAST_PROFILED), 1.0 - _LEAST_PROFILED)
+        log_odds = float(np.log(kept) - np.log1p(-kept))
+        clusters = self.beyond().whole_integral
+        return ShareSet(self.size, self.n_levels - 2, log_odds, self._background_mass, clusters)
+
+    def lifted(self, theta: FloatArray) -> FloatArray:
+        if not self.has_background or self.shares_at(theta)[-1] >= _LIFTED:
+            return theta
+        found = self.slice(BACKGROUND_SHARE, _LIFTED)
+        return theta if found is None else found.point(theta).theta
 
     def presented(self, values: Parameters) -> Parameters:
         return stacked(values, self._names, self.count)
@@ -300,6 +325,8 @@ class Mixture(MixtureForm):
     def suits(self, theta: FloatArray, X: FloatArray) -> bool:
         at = self.at_theta(theta)
         if not at.valid:
+            return False
+        if self.shares_at(theta)[: self.count].min() < _LEAST_WHOLE:
             return False
         r = at.posterior(X)
         rows = r.sum(axis=0)

@@ -80,6 +80,10 @@ class NonlinearModel(Model):
         """Whether an optimum for rows like X (n, D) is one that is wanted, and no spike at a few rows."""
         return True
 
+    def lifted(self, theta: FloatArray) -> FloatArray:
+        """A θ next to an estimate from which a search can leave it, where it lies at the end of the family."""
+        return theta
+
     def ordered(self, theta: FloatArray) -> FloatArray:
         """The θ of the same density that is given as the estimate, where several stand for it."""
         return theta
