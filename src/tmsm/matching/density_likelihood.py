@@ -20,10 +20,10 @@ from tmsm.foundation.errors import EstimationError, TooManyNodesError
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.threads import single_threaded
 from tmsm.foundation.validation import check_random_state
-from tmsm.matching.equations import Equations, Terms
+from tmsm.matching.equations import Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.moments import StatisticSums
-from tmsm.matching.node_likelihood import NodeLikelihood, no_maximum, number_of_draws, refined
+from tmsm.matching.node_likelihood import NodeLikelihood, ScoreEquations, no_maximum, number_of_draws, refined
 from tmsm.measure.draws import draw_inside
 from tmsm.measure.integrals import Plan, plan_nodes
 from tmsm.measure.nodes import has_nodes
@@ -197,35 +197,17 @@ class DensityLikelihood(NodeLikelihood):
 
 @final
 @dataclass(frozen=True)
-class DensityEquations(Equations):
+class DensityEquations(ScoreEquations):
     """e_i(θ) = E s − s(x_i), the slope of minus the log-likelihood of a row."""
 
     model: NonlinearModel
     likelihood: DensityLikelihood
 
-    @property
-    def n_equations(self) -> int:
-        return self.model.size
-
-    @property
-    def is_linear(self) -> bool:
-        return False
-
-    @property
-    def uses_distance(self) -> bool:
-        return False
-
     def terms(self, block: Block) -> Terms:
         return _ScoreTerms(self, block.X)
 
-    def expected(self, theta: FloatArray) -> FloatArray:
-        """E s under θ, shape (p,)."""
-        known = self.__dict__.get("_known")
-        if known is None or not np.array_equal(known[0], theta):
-            known = theta.copy(), self.likelihood.integral(theta)[1]
-            self.__dict__["_known"] = known  # one pass asks for the same in every block
-        expected: FloatArray = known[1]
-        return expected
+    def expectation(self, theta: FloatArray) -> FloatArray:
+        return self.likelihood.integral(theta)[1]
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,17 @@ from tmsm.data.rows import Block
 from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
 from tmsm.foundation.threads import single_threaded
-from tmsm.matching.equations import Equations, Terms
+from tmsm.matching.equations import Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.moments import StatisticSums
-from tmsm.matching.node_likelihood import DRAW_ERROR_SHARE, NodeLikelihood, no_maximum, number_of_draws, refined
+from tmsm.matching.node_likelihood import (
+    DRAW_ERROR_SHARE,
+    NodeLikelihood,
+    ScoreEquations,
+    no_maximum,
+    number_of_draws,
+    refined,
+)
 from tmsm.matching.solve import solve
 from tmsm.measure.integrals import Plan, plan_nodes
 from tmsm.measure.nodes import has_nodes
@@ -127,7 +134,7 @@ class RegionLikelihood(NodeLikelihood):
 
 @final
 @dataclass(frozen=True)
-class LikelihoodEquations(Equations):
+class LikelihoodEquations(ScoreEquations):
     """e_i(θ) = E t − t(x_i), the slope of minus the log-likelihood of a row.
 
     Attributes
@@ -144,29 +151,11 @@ class LikelihoodEquations(Equations):
     objective: Objective
     mean: FloatArray
 
-    @property
-    def n_equations(self) -> int:
-        return self.model.size
-
-    @property
-    def is_linear(self) -> bool:
-        return False
-
-    @property
-    def uses_distance(self) -> bool:
-        return False
-
     def terms(self, block: Block) -> Terms:
         return _StatisticTerms(self, self.model.statistics(block.X))
 
-    def expected(self, theta: FloatArray) -> FloatArray:
-        """E t under θ, shape (p,)."""
-        known = self.__dict__.get("_known")
-        if known is None or not np.array_equal(known[0], theta):
-            known = theta, self.objective(theta)[1] + self.mean
-            self.__dict__["_known"] = known  # one pass asks for the same in every block
-        expected: FloatArray = known[1]
-        return expected
+    def expectation(self, theta: FloatArray) -> FloatArray:
+        return self.objective(theta)[1] + self.mean
 
 
 @dataclass(frozen=True)

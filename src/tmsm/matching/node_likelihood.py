@@ -11,9 +11,10 @@ import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, TooManyNodesError
+from tmsm.matching.equations import Equations
 from tmsm.measure.integrals import Plan
 
-__all__ = ["DRAW_ERROR_SHARE", "NodeLikelihood", "no_maximum", "number_of_draws", "refined"]
+__all__ = ["DRAW_ERROR_SHARE", "NodeLikelihood", "ScoreEquations", "no_maximum", "number_of_draws", "refined"]
 
 # The nodes are refined until they move the estimate by less than this share of its standard error.
 _ERROR_SHARE = 0.05
@@ -62,6 +63,34 @@ class NodeLikelihood(ABC):
         share = 100.0 * self.error_share
         size = "below 0.01" if share < 0.01 else f"{share:.2g}"
         return f"{self.n_nodes:,} {kind}; their error is {size} % of the standard error"
+
+
+class ScoreEquations(Equations):
+    """e_i(θ) = E s − s(x_i), the slope of minus the log-likelihood of a row, s = ∂ log p/∂θ."""
+
+    @property
+    def n_equations(self) -> int:
+        return self.n_parameters
+
+    @property
+    def is_linear(self) -> bool:
+        return False
+
+    @property
+    def uses_distance(self) -> bool:
+        return False
+
+    @abstractmethod
+    def expectation(self, theta: FloatArray) -> FloatArray:
+        """E s under θ, up to what s leaves out, shape (p,)."""
+
+    def expected(self, theta: FloatArray) -> FloatArray:
+        """The `expectation`, kept: one pass asks for the same in every block."""
+        known = self.__dict__.get("_known")
+        if known is None or not np.array_equal(known[0], theta):
+            known = self.__dict__["_known"] = theta.copy(), self.expectation(theta)
+        expected: FloatArray = known[1]
+        return expected
 
 
 L = TypeVar("L", bound=NodeLikelihood)
