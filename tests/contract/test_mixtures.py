@@ -261,3 +261,12 @@ def test_schwarz_counts_rows_that_count():
     grouped, plain = estimator.fit(copies, groups=groups).bic_, estimator.fit(copies).bic_
     each = (grouped - plain) / (3.0 * np.log(4000.0))
     assert each == pytest.approx(19.0, abs=4.0)
+
+
+def test_clusters_of_axes_are_found_on_both_ends():
+    model, region = tmsm.Mixture(tmsm.Watson(), 2), tmsm.Everywhere(tmsm.Sphere(2))
+    axes = np.array([unit(0.3, 0.0, 1.0), unit(0.0, 1.0, 0.4)])
+    X = model.sample(1500, region, random_state=0, shares=[0.6, 0.4], axis=axes, concentration=[15.0, 10.0])
+    fit = tmsm.TruncatedMLE(model, region).fit(X)
+    apart = np.arccos(np.minimum(np.abs((fit.params_.axis * axes).sum(axis=1)), 1.0))
+    assert (apart < 4.0 * fit.std_errors_.axis).all()

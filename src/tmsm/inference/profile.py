@@ -226,7 +226,6 @@ def _entry_profile(
         slopes = model.parameter_jacobian(theta)[field.name].reshape(*values.shape, -1)
         return float(values[index]), slopes[index]
 
-
     def searched(value: float, near: FloatArray) -> tuple[float, FloatArray]:
         found = _at_level(discrepancy, constraint, entry, value, near, unit)
         if not (model.is_linear or np.isfinite(found[0])):

@@ -26,7 +26,7 @@ def mixture_starts(model: Mixture, equations: Equations, rows: Rows) -> list[Flo
     X = np.concatenate(list(some.map(lambda block: block.X)))
     statistics, k = model.component.statistics(X), model.count
     found: list[tuple[FloatArray, IntArray]] = []
-    for labels in cluster_labels(X, k, model.manifold.is_flat):
+    for labels in cluster_labels(model.component, X, statistics, k):
         numbers = np.bincount(labels, minlength=k)
         moments = moment_fits(model.component, statistics, labels, k)
         matched = _matched(model, equations, some, labels)

@@ -346,7 +346,7 @@ class Mixture(MixtureForm):
     def starts(self, X: FloatArray) -> list[FloatArray]:
         statistics = self.component.statistics(X)
         found = []
-        for labels in cluster_labels(X, self.count, self.manifold.is_flat):
+        for labels in cluster_labels(self.component, X, statistics, self.count):
             thetas = moment_fits(self.component, statistics, labels, self.count)
             if all(theta is not None for theta in thetas):
                 found.append(self.from_rows(np.array(thetas), np.bincount(labels, minlength=self.count)))

@@ -19,9 +19,15 @@ _SAME = 0.02
 _RUNG = 4.0
 
 
-def cluster_labels(X: FloatArray, k: int, flat: bool) -> list[IntArray]:
-    """Different ways to put rows into k clusters, shape (n,) each; columns of flat space have units of their own."""
-    scaled = X / np.maximum(X.std(axis=0), 1e-300) if flat else X
+def cluster_labels(component: LinearModel, X: FloatArray, statistics: FloatArray, k: int) -> list[IntArray]:
+    """Different ways to put rows into k clusters, shape (n,) each, by their place.
+
+    Columns of flat space have units of their own; where x and −x are the same to the family, rows are put together by
+    its statistics (n, q).
+    """
+    scaled = X / np.maximum(X.std(axis=0), 1e-300) if component.manifold.is_flat else X
+    if component.manifold.contains(-X[:1]).all() and np.allclose(component.statistics(-X[:8]), statistics[:8]):
+        scaled = statistics
     found: list[IntArray] = []
     for seed in range(_SEEDS if k > 1 else 1):
         centres = clusters(scaled, k, seed)
