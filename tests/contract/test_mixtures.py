@@ -270,3 +270,14 @@ def test_clusters_of_axes_are_found_on_both_ends():
     fit = tmsm.TruncatedMLE(model, region).fit(X)
     apart = np.arccos(np.minimum(np.abs((fit.params_.axis * axes).sum(axis=1)), 1.0))
     assert (apart < 4.0 * fit.std_errors_.axis).all()
+
+
+def test_few_rows_in_hardly_determined_components_have_a_summary():
+    region = tmsm.Cap([0.0, 0.0, 1.0], 0.3)
+    X = tmsm.VonMisesFisher().sample(40, region, random_state=1, mean_direction=[0.0, 0.0, 1.0], concentration=5.0)
+    fit = tmsm.TruncatedMLE(MODEL, region).fit(X)
+    text = fit.summary()
+    assert "40 rows are few for 7 parameters" in text
+    low, high = fit.confidence_interval().shares
+    assert (low >= 0.0).all()
+    assert (high <= 1.0).all()

@@ -82,7 +82,8 @@ def _around(value: Any, margin: Any, field: Field) -> tuple[Any, Any]:
     if field.scale == "logit" and np.all(margin < _MOST * value * (1.0 - value)):
         odds, factor = value / (1.0 - value), np.exp(margin / (value * (1.0 - value)))
         return odds / (odds + factor), odds * factor / (1.0 + odds * factor)
-    return value - margin, value + margin
+    high = value + margin
+    return value - margin, np.minimum(high, 1.0) if field.scale == "logit" else high
 
 
 def direction_ellipse(

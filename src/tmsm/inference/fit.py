@@ -368,7 +368,7 @@ class Fit:
 
     def _near_limit(self, one: Field) -> bool:
         """Whether a share is so close to zero or one, in rows or in errors, that its profile is one-sided."""
-        if one.scale != "logit" or np.ndim(self.params[one.name]):
+        if one.scale != "logit" or self.model.slice(one.name, self.params[one.name]) is None:
             return False
         value = float(self.params[one.name])
         rest = min(value, 1.0 - value)

@@ -223,7 +223,7 @@ class HeavyTailed(NonlinearModel):
                 "The rows show no heavier tail than a von Mises–Fisher density has: the degrees of freedom are "
                 "infinite, and the other estimates are those of VonMisesFisher."
             ]
-        if tail <= 1.96 * error:
+        if tail <= min(1.96 * error, 1.0):
             return [
                 f"The rows hardly tell {1.0 / tail:.3g} degrees of freedom from infinitely many, a von Mises–Fisher "
                 "density."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 
@@ -126,10 +126,8 @@ class Mixture(MixtureForm):
         """Names and kinds of the parameters, those of each component with its number."""
         found = [Field(numbered(SHARES, k), lowest=0.0, scale="logit", component=k + 1) for k in range(self.count)]
         found += [Field(BACKGROUND_SHARE, lowest=0.0, scale="logit")] * self.has_background
-        # Profiles of a likelihood cover better than the delta method on any scale.
-        scale: Literal["log"] | None = None if self.has_profiles else "log"
         for k in range(self.count):
-            found += component_fields(self.component.fields, k, scale)
+            found += component_fields(self.component.fields, k)
         return tuple(found)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -35,15 +35,19 @@ def numbered(name: str, k: int) -> str:
     return f"{name}_{k + 1}"
 
 
-def component_fields(fields: Sequence[Field], k: int, scale: Literal["log"] | None) -> list[Field]:
-    """The fields of component k, whose centre is one of several; the scale is that of intervals of a concentration."""
+def component_fields(fields: Sequence[Field], k: int) -> list[Field]:
+    """The fields of component k, whose centre is one of several.
+
+    Intervals of a concentration are on the log scale: its profile covers as well, but the likelihood of a mixture may
+    have other maxima on the way, and takes long.
+    """
     return [
         replace(
             field,
             name=numbered(field.name, k),
             is_centre=False,
             is_factor_centre=field.is_centre,
-            scale=scale if field.name == "concentration" else field.scale,
+            scale="log" if field.name == "concentration" else field.scale,
             component=k + 1,
         )
         for field in fields

@@ -18,6 +18,9 @@ from tmsm.numerics.sphere_integral import sphere_mixture
 
 __all__ = ["VonMisesFisher", "concentration_from_resultant", "log_sphere_integral", "mean_resultant"]
 
+# Above so many times D² the length of a mean is a power series in 1/κ.
+_SHARP = 1e6
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,8 +188,14 @@ def mean_resultant(kappa: float, D: int) -> tuple[float, float]:
     forgets its start, and by its derivative: no overflow or underflow at any κ > 0 and in any
     dimension.  A to a few units in the last place, A' to eight digits at κ = 1e6.
     """
+    if not math.isfinite(kappa):
+        raise EstimationError("The concentration is infinite: the rows do not determine it.")
     if kappa < 1e-8:  # A = κ/D to the last digit
         return kappa / D, 1.0 / D
+    if kappa > _SHARP * D * D:
+        # A = 1 − (D−1)/2κ + (D−1)(D−3)/8κ² + O(κ⁻³), to the last digit.
+        first, second = 0.5 * (D - 1) / kappa, 0.125 * (D - 1) * (D - 3) / kappa**2
+        return 1.0 - first + second, (first - 2.0 * second) / kappa
     # The product of the contractions r² falls below 1e-11 after 5 sqrt(κ) steps, and the start,
     # one of Amos' bounds, is already within O(1/κ²).
     steps = 20 + int(5.0 * math.sqrt(kappa))
