@@ -31,6 +31,7 @@ from tmsm.foundation.text import readable_p
 if TYPE_CHECKING:
     from tmsm.estimators.base import Estimator
     from tmsm.inference.comparison import ComparedFit
+    from tmsm.manifolds.frames import Frame
     from tmsm.models.base import Model
 
 __all__ = ["compare"]
@@ -189,11 +190,11 @@ def _described(one: ComparedFit, label: tuple[str, str], estimator: Estimator) -
     several = [part for part in components if "centre" in part]
     if several:
         place = "; ".join(
-            f"{fit.frame.place(np.array(part['centre']), part['centre_std_error'])} ({100 * part['share']:.0f} %)"
+            f"{fit.frame.place(np.array(part['centre']), part['centre_std_error'])} "
+            f"({100 * part['share_of_rows']:.0f} % of the points)"
             for part in several
         )
-        errors = [part["centre_std_error"] for part in several]
-        words = "; ".join("" if spread is None else fit.frame.length(spread) for spread in errors)
+        words = "; ".join(_error_in_words(part["centre_std_error"], fit.frame) for part in several)
     return {
         "model": label[0],
         "method": label[1],
@@ -211,6 +212,13 @@ def _described(one: ComparedFit, label: tuple[str, str], estimator: Estimator) -
         "log_likelihood": one.log_likelihood,
         **({"extrapolation": _expected(one)} if one.extrapolations else {}),
     }
+
+
+def _error_in_words(error: float | None, frame: Frame) -> str:
+    """Of the centre of a component, whose 95 % ellipse may reach beyond a right angle."""
+    if error is None:
+        return ""
+    return "hardly determined" if error * np.sqrt(5.99) > 0.5 * np.pi else frame.length(error)
 
 
 def _expected(one: ComparedFit) -> dict[str, Any]:

@@ -20,6 +20,8 @@ __all__ = ["Covariates", "Standard", "read_columns"]
 _COLLINEAR = 1e-7
 # A spread below this share of the column's size is rounding.
 _CONSTANT = 1e-12
+# An effect is told from at least so many rows that differ from the others.
+_FEWEST = 3
 
 
 @final
@@ -63,6 +65,13 @@ class Standard(ValueObject):
                 raise EstimationError(
                     f"The covariate {name!r} has the same value, {values[0, k]:.6g}, in all {len(values):,} rows that "
                     "the fit uses, and its effect cannot be told from the constant: leave it out."
+                )
+            usual = float(np.median(values[:, k]))
+            others = int(np.count_nonzero(values[:, k] != usual))
+            if others < _FEWEST:
+                raise EstimationError(
+                    f"The covariate {name!r} differs from {usual:.6g} in {others} row{'s' * (others != 1)} only, which "
+                    "cannot carry its effect: leave it out."
                 )
         unit = away / scale * (1.0 if weight is None else np.sqrt(weight / weight.mean())[:, None])
         known = np.ones((len(values), 0))
