@@ -454,3 +454,8 @@ DENSITIES: dict[str, Callable[[], NonlinearModel]] = {
     "mixture of normals": lambda: tmsm.Mixture(tmsm.MultivariateNormal(), 3).on(tmsm.Euclidean(2)),
     "mixture on a background": lambda: _on_a_background(),
 }
+
+
+def public_names():
+    """Everything in `tmsm` by name, to evaluate a representation with."""
+    return {name: getattr(tmsm, name) for name in tmsm.__all__}

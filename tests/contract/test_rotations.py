@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import tmsm
+from tests.registry import public_names
 
 SPACE, MODEL = tmsm.Rotations(), tmsm.MatrixFisher()
 CAP, POLE = tmsm.RotationCap([0.0, 0.0, 0.0, 1.0], 1.0), tmsm.Cap([0.0, 0.0, 1.0], 0.5)
@@ -63,7 +64,7 @@ def test_objects_are_values(tmp_path):
     axis = tmsm.AxisWithin([0.0, 0.0, 1.0], tmsm.Cap([0.0, 0.0, 1.0], 0.9))
     for one in (SPACE, CAP, axis, ~CAP, ~axis, MODEL):
         assert pickle.loads(pickle.dumps(one)) == one
-        assert eval(repr(one), {**vars(tmsm), "Complement": tmsm.regions.Complement}) == one
+        assert eval(repr(one), {**public_names(), "Complement": tmsm.regions.Complement}) == one
     fit = tmsm.ScoreMatching(MODEL, CAP & axis).fit(X)
     fit.save(tmp_path / "fit.json")
     again = tmsm.load(tmp_path / "fit.json")

@@ -5,6 +5,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
 import tmsm
+from tests.registry import public_names
 from tmsm import weights
 
 REGION = tmsm.Hemisphere([-1.0, 0.0, 0.0])
@@ -36,7 +37,7 @@ def test_clone_and_parameters(estimator, X):
     with pytest.raises(Exception, match="not fitted"):
         check_is_fitted(copy)
     check_is_fitted(estimator)
-    assert repr(eval(repr(estimator), vars(tmsm))) == repr(estimator)
+    assert repr(eval(repr(estimator), public_names())) == repr(estimator)
     assert estimator.set_params(model=tmsm.VonMisesFisher(6.0)) is estimator
     with pytest.raises(ValueError, match="has no parameter 'wieght'"):
         estimator.set_params(wieght=1)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import tmsm
-from tests.registry import DENSITIES, MODELS, model_id, random_tangents, sampled
+from tests.registry import DENSITIES, MODELS, model_id, public_names, random_tangents, sampled
 from tmsm.models import LinearModel, Unrestricted
 from tmsm.models.tangents import FactorTangent, Tangent
 
@@ -173,7 +173,7 @@ def test_models_are_values(entry):
     assert hash(model) == hash(pickle.loads(pickle.dumps(model)))
     assert copy.deepcopy(model) is model
     # What a repr does not say, the manifold, is what the model is bound to.
-    rebuilt = eval(repr(model), vars(tmsm) | vars(tmsm.models))
+    rebuilt = eval(repr(model), public_names() | vars(tmsm.models))
     assert rebuilt.on(model.manifold) == model
 
 
