@@ -11,7 +11,8 @@ import numpy as np
 import spherely
 
 import tmsm
-from tmsm.regions.polygon import arcs, trees
+from tmsm.foundation import threads
+from tmsm.regions.polygon import arcs
 
 SIZES = (200, 2_000, 20_000)
 
@@ -57,11 +58,11 @@ def ratios(n_rows=1_000_000, s2_rows=20_000):
     """What `measure` says for each size, on one thread."""
     X = tmsm.Sphere(2).uniform(n_rows, 1)
     points = spherely.points(*tmsm.xyz_to_lonlat(X[:s2_rows]))
-    trees._THREADS = 1
+    threads._THREADS = 1
     try:
         return {m: measure(m, X, points) for m in SIZES}
     finally:
-        trees._THREADS = None
+        threads._THREADS = None
 
 
 def flat_seconds(m, n_rows=10_000):

@@ -14,9 +14,11 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.compiled import compiled
 from tmsm.foundation.errors import CrossingError
+from tmsm.foundation.threads import in_threads
 from tmsm.manifolds.coordinates import xyz_to_lonlat
+from tmsm.numerics.box_trees import build_tree
 from tmsm.regions.polygon.outlines import vertex_numbers
-from tmsm.regions.polygon.trees import build_tree, in_threads, nearest_leaf, overlapping_edges
+from tmsm.regions.polygon.trees import EDGES_IN_A_LEAF, nearest_leaf, overlapping_edges
 
 __all__ = ["ArcTree"]
 
@@ -52,7 +54,8 @@ class ArcTree:
 
         Vertices in which rings touch want `settle` before the side of a point is asked for.
         """
-        boxes, first, order = build_tree(*_arc_boxes(starts, following))
+        low, high = _arc_boxes(starts, following)
+        boxes, first, order = build_tree(low, high, EDGES_IN_A_LEAF)
         return ArcTree(boxes, _arc_columns(starts, previous, following, order), first, order)
 
     def query(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

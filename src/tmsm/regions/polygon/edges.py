@@ -10,7 +10,9 @@ import numpy as np
 
 from tmsm.foundation.arrays import BoolArray, FloatArray, row_norms
 from tmsm.foundation.compiled import compiled
-from tmsm.regions.polygon.trees import build_tree, in_threads, nearest_leaf, overlapping_edges
+from tmsm.foundation.threads import in_threads
+from tmsm.numerics.box_trees import build_tree
+from tmsm.regions.polygon.trees import EDGES_IN_A_LEAF, nearest_leaf, overlapping_edges
 
 __all__ = ["EdgeTree"]
 
@@ -51,7 +53,7 @@ class EdgeTree:
         edges = np.column_stack([vertices, along, corner, np.roll(corner, -1), ends[:, 1]])
         low, high = np.zeros((2, len(vertices), 3))
         low[:, :2], high[:, :2] = np.minimum(vertices, ends), np.maximum(vertices, ends)
-        boxes, first, order = build_tree(low, high)
+        boxes, first, order = build_tree(low, high, EDGES_IN_A_LEAF)
         return EdgeTree(boxes, np.ascontiguousarray(edges[order]), first, order, _orientation(vertices))
 
     def query(self, X: FloatArray) -> tuple[FloatArray, Any, BoolArray, BoolArray]:
