@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import warnings
 from abc import abstractmethod
@@ -23,6 +22,7 @@ from tmsm.display.report.words import described
 from tmsm.display.summary import estimate_rows, facts_of, summary_of
 from tmsm.display.tables import estimates_frame
 from tmsm.estimators.coefficients import Coefficients
+from tmsm.estimators.contract import Contract
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.foundation.validation import check_count, check_option, check_random_state, check_vector
@@ -38,52 +38,23 @@ from tmsm.models.base import LinearModel, Model
 from tmsm.models.constraints import Constraint
 from tmsm.regions import Region
 
-__all__ = ["Estimator", "check_linear", "check_model", "check_region", "require_rows"]
+__all__ = [
+    "Estimator",
+    "check_exposure",
+    "check_is_region",
+    "check_linear",
+    "check_model",
+    "check_region",
+    "require_rows",
+]
 
 
-class Estimator(Coefficients):
+class Estimator(Contract, Coefficients):
     """Base of the estimators: the constructor stores, `fit` validates and returns self."""
 
     model: Any
     outside: Any = "raise"
     _result: Fit | None = None
-    _why_not_fitted: str = "call fit first."
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Constructor arguments by name, as scikit-learn expects them."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set constructor arguments by name; an unknown name is an error."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise InvalidInputError(f"{type(self).__name__} has no parameter {name!r}; it has {list(known)}.")
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type="density_estimator",
-            target_tags=TargetTags(required=False),
-            input_tags=InputTags(),
-            requires_fit=True,
-        )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._result is not None
-
-    def __repr__(self) -> str:
-        signature = inspect.signature(type(self).__init__).parameters
-        shown = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if signature[name].default is inspect.Parameter.empty or value is not signature[name].default
-        ]
-        return f"{type(self).__name__}({', '.join(shown)})"
 
     @property
     def result_(self) -> Fit:
@@ -564,12 +535,22 @@ def check_linear(model: Model) -> LinearModel:
 
 def check_region(model: Model, region: Any, log_exposure: Any) -> None:
     """Raise unless the region is one, of the model's manifold, and the exposure a function."""
+    model.check_manifold(check_is_region(region).manifold)
+    check_exposure(log_exposure)
+
+
+def check_is_region(region: Any) -> Region:
+    """Return the region or say what is wanted."""
     if not isinstance(region, Region):
         raise InvalidTypeError(
             f"region must be a region such as Cap(center, radius), or Everywhere(manifold); "
             f"got {type(region).__name__}."
         )
-    model.check_manifold(region.manifold)
+    return region
+
+
+def check_exposure(log_exposure: Any) -> None:
+    """Raise unless an exposure is a function, or there is none."""
     if log_exposure is not None and not callable(log_exposure):
         raise InvalidTypeError(
             "log_exposure must be a function of X that returns its values, or (values, gradients), or an ExposureMap."

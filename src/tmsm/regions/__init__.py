@@ -8,6 +8,7 @@ from tmsm.regions.border_view import BorderView
 from tmsm.regions.borders import AxisAligned, AxisFrame, Constrained, ConstraintFrame, SmoothBorder
 from tmsm.regions.box import Box
 from tmsm.regions.cap import Cap, Hemisphere
+from tmsm.regions.everywhere import Everywhere
 from tmsm.regions.geodesic_ball import GeodesicBall
 from tmsm.regions.half_space import HalfSpace
 from tmsm.regions.healpix_mask import HealpixMask
@@ -16,7 +17,7 @@ from tmsm.regions.lonlat_box import LonLatBox
 from tmsm.regions.polygon.planar import Polygon
 from tmsm.regions.polygon.spherical import SphericalPolygon
 from tmsm.regions.product import ProductRegion
-from tmsm.regions.region import Complement, Everywhere, Intersection, Region, Union
+from tmsm.regions.region import Complement, Intersection, Region, Union
 from tmsm.regions.rotation_cap import RotationCap
 from tmsm.regions.surroundings import Surroundings
 

@@ -13,8 +13,9 @@ from tmsm.foundation.validation import check_vector
 from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Sphere
 from tmsm.regions.cap import Cap
+from tmsm.regions.everywhere import Everywhere
 from tmsm.regions.product import ProductRegion
-from tmsm.regions.region import Everywhere, Region
+from tmsm.regions.region import Region
 
 __all__ = ["AngleBox"]
 

@@ -54,6 +54,19 @@ class Ball(SmoothBorder, Region):
         return self.center - self.radius, self.center + self.radius
 
     @property
+    def border_curves(self) -> list[FloatArray] | None:
+        return None if self.center.size != 2 else [self._circle(360)]
+
+    def border_edges(self, tolerance: float) -> list[FloatArray] | None:
+        # A chord over an angle of 2φ is r φ²/2 away from the circle.
+        half = np.sqrt(2.0 * tolerance / self.radius)
+        return None if self.center.size != 2 else [self._circle(int(np.ceil(np.pi / min(half, np.pi / 360.0))))]
+
+    def _circle(self, n: int) -> FloatArray:
+        turn = np.linspace(0.0, 2.0 * np.pi, n, endpoint=False)
+        return self.center + self.radius * np.column_stack([np.cos(turn), np.sin(turn)])
+
+    @property
     def landmarks(self) -> Landmarks:
         return Landmarks.ball(self.center, self.radius)
 

@@ -15,8 +15,9 @@ from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Euclidean, Manifold
 from tmsm.regions.borders import AxisAligned, AxisFrame, Constrained
 from tmsm.regions.constraint_sets import MAX_CONSTRAINTS, LinearConstraints
+from tmsm.regions.everywhere import Everywhere
 from tmsm.regions.landmarks import Landmarks, pieces
-from tmsm.regions.region import Everywhere, Region
+from tmsm.regions.region import Region
 from tmsm.regions.rounding import check_steps, is_rounding, slope_of_nearer, whole_cells, zero_on_border
 
 __all__ = ["Box"]
@@ -99,6 +100,13 @@ class Box(Region, AxisAligned):
             return self.lower, self.upper
         lower, upper = whole_cells(self.lower, self.upper, self.rounded)
         return frozen_array(lower), frozen_array(upper)
+
+    @property
+    def border_curves(self) -> list[FloatArray] | None:
+        low, high = self.bounds
+        if low.size != 2 or not np.isfinite([low, high]).all():
+            return None
+        return [np.array([low, [high[0], low[1]], high, [low[0], high[1]]])]
 
     @property
     def sides(self) -> tuple[Region, ...]:

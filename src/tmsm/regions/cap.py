@@ -169,12 +169,20 @@ class Cap(SmoothBorder, Region):
 
     @property
     def border_curves(self) -> list[FloatArray] | None:
+        return None if self.center.size != 3 else [self._circle(360)]
+
+    def border_edges(self, tolerance: float) -> list[FloatArray] | None:
         if self.center.size != 3:
             return None
+        # An arc over an angle of 2φ is sin(2r) φ²/4 away from the circle, at most.
+        half = np.sqrt(4.0 * tolerance / max(abs(np.sin(2.0 * self.radius)), 1e-12))
+        return [self._circle(int(np.ceil(np.pi / min(half, np.pi / 360.0))))]
+
+    def _circle(self, n: int) -> FloatArray:
         across = np.linalg.svd(self.center[None, :])[2][1:]
-        turn = np.linspace(0.0, 2.0 * np.pi, 360, endpoint=False)
+        turn = np.linspace(0.0, 2.0 * np.pi, n, endpoint=False)
         circle = np.cos(turn)[:, None] * across[0] + np.sin(turn)[:, None] * across[1]
-        return [np.cos(self.radius) * self.center + np.sin(self.radius) * circle]
+        return np.asarray(np.cos(self.radius) * self.center + np.sin(self.radius) * circle)
 
     def __invert__(self) -> Region:
         return Cap(-self.center, np.pi - self.radius)

@@ -14,7 +14,8 @@ from tmsm.foundation.arrays import BoolArray, FloatArray, padded, safe_inverse
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold, Product
 from tmsm.regions.borders import AxisAligned, AxisFrame
-from tmsm.regions.region import Everywhere, Region, RegionOfParts, multiplied
+from tmsm.regions.everywhere import Everywhere
+from tmsm.regions.region import Region, RegionOfParts, multiplied
 
 __all__ = ["ProductRegion"]
 

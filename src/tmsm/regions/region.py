@@ -1,6 +1,6 @@
 """What a region is: the observed part of a manifold, known by the signed distance to its border.
 
-And what can be made of regions: ~region, region & region, region | region; and the whole manifold.
+And what can be made of regions: ~region, region & region, region | region.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from tmsm.regions.landmarks import Landmarks
 __all__ = [
     "METRICS",
     "Complement",
-    "Everywhere",
     "Intersection",
     "Region",
     "RegionOfParts",
@@ -167,6 +166,10 @@ class Region(ValueObject, ABC):
         """The border as closed chains of points, each of shape (m, D); None where it is not made of such."""
         return None
 
+    def border_edges(self, tolerance: float) -> list[FloatArray] | None:
+        """Closed chains (m, D) whose edges, arcs of great circles or straight lines, follow the border that closely."""
+        return self.border_curves
+
     @property
     def landmarks(self) -> Landmarks:
         """Where the parts of the border are and how small: a grid of cells must be fine enough there."""
@@ -292,52 +295,6 @@ def _as_region(other: object) -> Region:
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Everywhere(Region):
-    """A whole manifold: nothing was cut off, there is no border.
-
-    Parameters
-    ----------
-    manifold
-        The manifold.
-
-    Examples
-    --------
-    >>> import tmsm
-    >>> tmsm.Everywhere(tmsm.Sphere(2)).contains([[0.0, 0.0, 1.0]])
-    array([ True])
-    """
-
-    space: Manifold
-
-    has_border = False
-
-    def __init__(self, manifold: Manifold) -> None:
-        if not isinstance(manifold, Manifold):
-            raise InvalidTypeError(f"Everywhere needs a manifold, such as Sphere(2); got {type(manifold).__name__}.")
-        object.__setattr__(self, "space", manifold)
-
-    def __repr__(self) -> str:
-        return f"Everywhere(manifold={self.space!r})"
-
-    def to_arguments(self) -> dict[str, Any]:
-        return {"manifold": self.space}
-
-    @property
-    def manifold(self) -> Manifold:
-        return self.space
-
-    def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return np.full(len(X), np.inf), np.zeros_like(X)
-
-    def distance_in(self, X: FloatArray, metric: str, axis: int | None = None) -> tuple[FloatArray, FloatArray]:
-        return self.signed_distance(X)
-
-    def __invert__(self) -> Region:
-        raise InvalidInputError("The complement of Everywhere is empty: nothing can be observed there.")
-
-
-@final
-@dataclass(frozen=True, eq=False, repr=False)
 class Complement(Region):
     """What a region leaves out; same border, opposite sign."""
 
@@ -369,6 +326,9 @@ class Complement(Region):
     @property
     def border_curves(self) -> list[FloatArray] | None:
         return self.region.border_curves
+
+    def border_edges(self, tolerance: float) -> list[FloatArray] | None:
+        return self.region.border_edges(tolerance)
 
     @property
     def landmarks(self) -> Landmarks:

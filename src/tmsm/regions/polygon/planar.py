@@ -67,6 +67,10 @@ class Polygon(Region):
     def landmarks(self) -> Landmarks:
         return ring_landmarks([self.vertices])
 
+    @property
+    def border_curves(self) -> list[FloatArray] | None:
+        return [self.vertices]
+
     @cached_property
     def constraints(self) -> Constrained | None:
         normals = self._normals

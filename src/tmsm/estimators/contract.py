@@ -1,0 +1,56 @@
+"""scikit-learn's contract: the constructor stores its arguments, and they can be read and set by name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+from tmsm.foundation.errors import InvalidInputError
+
+__all__ = ["Contract"]
+
+
+class Contract:
+    """What every estimator has: a constructor that only stores, so that copies and searches over settings work.
+
+    ``_result`` is what the last fit found, None where there is none, and ``_why_not_fitted`` says what to do then.
+    """
+
+    _result: Any = None
+    _why_not_fitted: str = "call fit first."
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Constructor arguments by name, as scikit-learn expects them."""
+        names = list(inspect.signature(type(self).__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set constructor arguments by name; an unknown name is an error."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise InvalidInputError(f"{type(self).__name__} has no parameter {name!r}; it has {list(known)}.")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="density_estimator",
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(),
+            requires_fit=True,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._result is not None
+
+    def __repr__(self) -> str:
+        signature = inspect.signature(type(self).__init__).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if signature[name].default is inspect.Parameter.empty or value is not signature[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
