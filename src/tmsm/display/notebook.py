@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import warnings
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -12,7 +13,7 @@ from tmsm.display.plots.fit_display import FitDisplay
 from tmsm.display.summary import estimate_rows
 from tmsm.inference.fit import Fit, Fitted
 
-__all__ = ["html_of"]
+__all__ = ["embedded_picture", "html_of"]
 
 _WIDTH, _HEIGHT, _DPI = 3.6, 3.0, 72
 # A picture with more bytes is left out: a notebook keeps it for ever.
@@ -39,6 +40,12 @@ def _cell(text: str) -> str:
 
 def _picture(fitted: Fitted, fit: Fit) -> str:
     """The map as an image within the page; nothing where it cannot be drawn."""
+    display = FitDisplay({"fit": fitted})
+    return embedded_picture(lambda ax: display.plot(ax, legend=False, land=fit.frame.has_land), "map of the fit")
+
+
+def embedded_picture(draw: Callable[[Any], Any], words: str) -> str:
+    """What is drawn on small axes as an image within a page; nothing where it cannot be drawn."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -47,7 +54,7 @@ def _picture(fitted: Fitted, fit: Fit) -> str:
         canvas: Any = FigureCanvasAgg(figure)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            FitDisplay({"fit": fitted}).plot(figure.subplots(), legend=False, land=fit.frame.has_land)
+            draw(figure.subplots())
             written = io.BytesIO()
             canvas.print_png(written)
     except Exception:  # a picture is an extra: without matplotlib, in many dimensions, there is none
@@ -55,4 +62,4 @@ def _picture(fitted: Fitted, fit: Fit) -> str:
     data = written.getvalue()
     if len(data) > _LARGEST:
         return ""
-    return f'<div><img alt="map of the fit" src="data:image/png;base64,{base64.b64encode(data).decode("ascii")}"></div>'
+    return f'<div><img alt="{words}" src="data:image/png;base64,{base64.b64encode(data).decode("ascii")}"></div>'

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["facts_text", "plain_table", "readable", "readable_p", "readable_share", "shortened"]
+__all__ = ["facts_text", "in_number", "plain_table", "readable", "readable_p", "readable_share", "shortened"]
 
 # Columns of facts.
 _WIDTH = 110
@@ -24,6 +24,11 @@ def facts_text(facts: Sequence[Sequence[str]]) -> str:
         for label, text in facts
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def in_number(count: int, what: str) -> str:
+    """The beginning of a sentence on so many things: 1 group is, 2 groups are."""
+    return f"1 {what} is" if count == 1 else f"{count:,} {what}s are"
 
 
 def readable(value: float) -> str:

@@ -178,6 +178,10 @@ class Manifold(ValueObject, ABC):
         """Their derivatives along tangent rows V (n, D), shape (n, E)."""
         return self.velocity(X, V)
 
+    def function_acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        """Their second derivatives along the geodesics from X with tangent V, shape (n, E)."""
+        return self.acceleration(X, V)
+
     @property
     def factors(self) -> tuple[Manifold, ...]:
         """The manifolds of which this is the product; itself alone where it is none."""
@@ -303,6 +307,16 @@ class Manifold(ValueObject, ABC):
     def uniform(self, n: int, random_state: Any = None) -> FloatArray:
         """Uniform draws, shape (n, D), where a uniform distribution exists."""
         raise InvalidInputError(f"There is no uniform distribution on all of {self!r}: draw inside a bounded region.")
+
+    def log_bell_mass(self, kappa: FloatArray) -> FloatArray:
+        """Logarithms of ∫ exp(−κ r²/2) round a point, r the straight-line distance in `functions`, shape of κ."""
+        raise InvalidInputError(
+            f"There are no kernels on {self!r}: they are for circles, S², flat space and products of these."
+        )
+
+    def bell_draws(self, X: FloatArray, kappa: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """One draw of the density exp(−κ r²/2) round each row, with a κ (n,) for each, shape (n, D)."""
+        raise InvalidInputError(f"There are no kernels on {self!r}.")
 
     def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Some points all over the manifold, shape (n, D), on which to try functions; uniform where that exists."""

@@ -104,6 +104,12 @@ class Euclidean(Manifold):
     def written_coordinates(self, X: FloatArray) -> WrittenCoordinates | None:
         return WrittenCoordinates(tuple(f"column {j}" for j in range(self.dim)), tuple(X.T))
 
+    def log_bell_mass(self, kappa: FloatArray) -> FloatArray:
+        return np.asarray(0.5 * self.dim * np.log(2.0 * np.pi / kappa))
+
+    def bell_draws(self, X: FloatArray, kappa: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return np.asarray(X + rng.standard_normal(X.shape) / np.sqrt(kappa)[:, None])
+
     def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
         return 2.0 * rng.standard_normal((n, self.dim)) + 0.5
 

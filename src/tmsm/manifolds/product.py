@@ -182,6 +182,15 @@ class Product(Manifold):
     def function_velocity(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self._blocks(lambda factor, own: factor.function_velocity(X[:, own], V[:, own]))
 
+    def function_acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.function_acceleration(X[:, own], V[:, own]))
+
+    def log_bell_mass(self, kappa: FloatArray) -> FloatArray:
+        return np.asarray(sum(factor.log_bell_mass(kappa) for factor in self.parts))
+
+    def bell_draws(self, X: FloatArray, kappa: FloatArray, rng: np.random.Generator) -> FloatArray:
+        return self._blocks(lambda factor, own: factor.bell_draws(X[:, own], kappa, rng))
+
     def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self._blocks(lambda factor, own: factor.exponential(X[:, own], V[:, own]))
 

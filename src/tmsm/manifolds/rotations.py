@@ -106,6 +106,11 @@ class Rotations(Manifold):
     def function_velocity(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return 2.0 * _products(X, V) @ _scaled_forms().reshape(9, 16).T
 
+    def function_acceleration(self, X: FloatArray, V: FloatArray) -> FloatArray:
+        # Of qᵀMq along a geodesic: 2 vᵀMv + 2 qᵀM q̈.
+        both = _products(V, V) + _products(X, self.acceleration(X, V))
+        return 2.0 * both @ _scaled_forms().reshape(9, 16).T
+
     def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
         return self._cover.exponential(X, V)
 

@@ -168,6 +168,29 @@ class Sphere(Manifold):
             return " Longitude and latitude in degrees become unit vectors with lonlat_to_xyz(lon, lat)."
         return ""
 
+    def log_bell_mass(self, kappa: FloatArray) -> FloatArray:
+        # r² = 2 (1 − cos ρ): von Mises–Fisher densities, times e^κ.
+        if self.dim == 2:
+            return np.asarray(np.log(2.0 * np.pi / kappa) + np.log1p(-np.exp(-2.0 * kappa)))
+        if self.dim > 2:
+            return super().log_bell_mass(kappa)
+        from scipy.special import i0e
+
+        return np.asarray(np.log(2.0 * np.pi * i0e(kappa)))
+
+    def bell_draws(self, X: FloatArray, kappa: FloatArray, rng: np.random.Generator) -> FloatArray:
+        if self.dim > 2:
+            return super().bell_draws(X, kappa, rng)
+        if self.dim == 1:
+            angle = rng.vonmises(0.0, kappa)
+            return np.cos(angle)[:, None] * X + np.sin(angle)[:, None] * self.unit_tangent(X)
+        # 1 − cos ρ keeps its digits where draws are close.
+        deficit = -np.log1p(rng.uniform(size=len(X)) * np.expm1(-2.0 * kappa)) / kappa
+        towards = self.project_tangent(X, rng.standard_normal(X.shape))
+        towards *= (np.sqrt(np.maximum(deficit * (2.0 - deficit), 0.0)) * safe_inverse(row_norms(towards)))[:, None]
+        points: FloatArray = (1.0 - deficit)[:, None] * X + towards
+        return points / row_norms(points)[:, None]
+
     def uniform(self, n: int, random_state: Any = None) -> FloatArray:
         rng = check_random_state(random_state)
         draws = rng.standard_normal((check_count(n, "n", at_least=0), self.embedding_dim))

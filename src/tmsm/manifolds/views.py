@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
-from tmsm.manifolds.charts import SurfaceChart
+from tmsm.manifolds.charts import PlaneChart, SurfaceChart
 
 __all__ = ["AngleView", "ChartView", "View"]
 
@@ -77,6 +77,8 @@ class ChartView(View):
 
     @property
     def longest_step(self) -> float:
+        if isinstance(self.chart, PlaneChart):  # no line can jump from one side to the other
+            return np.inf
         low, high = self.chart.extent
         return 0.5 * float(np.max(high - low))
 

@@ -29,6 +29,7 @@ __all__ = [
     "distances_on_grid",
     "draw_border",
     "draw_land",
+    "draw_marks",
     "region_of",
 ]
 
@@ -160,7 +161,7 @@ class FitDisplay:
                 self._draw_centre(f"{label}{centre.words(level)}", centre, j if own else k)
         for k, path in enumerate(paths, start=len(self.fits)):
             self._draw_path(path, len(paths) > 1, k)
-        self._draw_marks(others)
+        draw_marks(self.ax_, self.view_, others)
         self.legend_ = None
         if legend:
             self.legend_ = legend_below(self.ax_) if ax is None else ax.legend(frameon=False, fontsize=9)
@@ -244,33 +245,6 @@ class FitDisplay:
             style |= {"ha": "left" if away[0] > 0.0 else "right", "va": "center", "textcoords": "offset points"}
             self.ax_.annotate(text, flat[end], away, zorder=5.1, annotation_clip=True, **style)
 
-    def _draw_marks(self, marks: Sequence[Mark]) -> None:
-        singles = [mark for mark in marks if mark.is_single]
-        for k, mark in enumerate(singles):
-            face, shape = MARK_COLOURS[k % len(MARK_COLOURS)], MARK_SHAPES[k // len(MARK_COLOURS) % len(MARK_SHAPES)]
-            style = {
-                "marker": shape,
-                "ms": 16 if shape == "*" else 11,
-                "mfc": face,
-                "mec": "black",
-                "mew": 0.8,
-                "ls": "none",
-                "zorder": 4.5,
-            }
-            outline = {**style, "mfc": "none", "zorder": 6}  # on top: an estimate may be right there
-            flat = self.view_.forward(mark.X)
-            seen = np.isfinite(flat).all()
-            label = mark.label if seen else f"{mark.label} (on the other side)"
-            place = flat.T if seen else np.empty((2, 0))
-            self.ax_.plot(*place, label=label, **style)
-            self.ax_.plot(*place, **outline)
-        for k, mark in enumerate(mark for mark in marks if not mark.is_single):
-            shown = mark.X[:: -(-len(mark.X) // _MAX_POINTS)]
-            size = 9.0 if len(shown) < 1000 else 4.0
-            style = {"facecolors": "none", "edgecolors": RING_COLOURS[k % len(RING_COLOURS)], "linewidths": 0.5}
-            label = f"{mark.label} ({len(mark.X):,})"
-            self.view_.scatter(self.ax_, shown, s=size, label=label, rasterized=True, zorder=0.9, **style)
-
 
 def draw_border(ax: Any, view: View, region: Region) -> None:
     """The border of a region: its own curves, or where its distance is zero on a grid."""
@@ -293,6 +267,35 @@ def _beyond(flat: FloatArray, view: SphereView) -> str:
     with np.errstate(invalid="ignore"):
         seen = ((flat >= [left, bottom]) & (flat <= [right, top])).all(axis=1)
     return "" if seen.any() else " (beyond the picture)"
+
+
+def draw_marks(ax: Any, view: View, marks: Sequence[Mark]) -> None:
+    """Points beside a fit: a single one as a filled sign, several as small rings."""
+    singles = [mark for mark in marks if mark.is_single]
+    for k, mark in enumerate(singles):
+        face, shape = MARK_COLOURS[k % len(MARK_COLOURS)], MARK_SHAPES[k // len(MARK_COLOURS) % len(MARK_SHAPES)]
+        style = {
+            "marker": shape,
+            "ms": 16 if shape == "*" else 11,
+            "mfc": face,
+            "mec": "black",
+            "mew": 0.8,
+            "ls": "none",
+            "zorder": 4.5,
+        }
+        outline = {**style, "mfc": "none", "zorder": 6}  # on top: an estimate may be right there
+        flat = view.forward(mark.X)
+        seen = np.isfinite(flat).all()
+        label = mark.label if seen else f"{mark.label} (on the other side)"
+        place = flat.T if seen else np.empty((2, 0))
+        ax.plot(*place, label=label, **style)
+        ax.plot(*place, **outline)
+    for k, mark in enumerate(mark for mark in marks if not mark.is_single):
+        shown = mark.X[:: -(-len(mark.X) // _MAX_POINTS)]
+        size = 9.0 if len(shown) < 1000 else 4.0
+        style = {"facecolors": "none", "edgecolors": RING_COLOURS[k % len(RING_COLOURS)], "linewidths": 0.5}
+        label = f"{mark.label} ({len(mark.X):,})"
+        view.scatter(ax, shown, s=size, label=label, rasterized=True, zorder=0.9, **style)
 
 
 def draw_land(ax: Any, view: View, *, always: bool = False) -> None:

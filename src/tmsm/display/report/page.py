@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -18,10 +15,11 @@ from tmsm.display.plots.marks import checked_marks
 from tmsm.display.plots.style import COLOURS, POINTS
 from tmsm.display.record import components_of
 from tmsm.display.report.globe import globe_data
+from tmsm.display.report.parts import filled_page, html_table, made_by_html
 from tmsm.display.report.words import described, findings
 from tmsm.display.summary import estimate_rows, facts_of, further_tables
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import EstimationError, InvalidInputError, MissingDependencyError
+from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.text import readable_share
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.inference.row_weights import robust_weights, weightless_rows
@@ -104,7 +102,13 @@ def html_report(
     panels = _panels(first)
     total = first.n_samples
     thinned = "" if n_shown == total else f"To stay smooth, {n_shown:,} of {total:,} points are drawn."
-    return Template(_text("template.html")).substitute(
+    return filled_page(
+        "template.html",
+        {
+            "globe": {"traces": traces, "layout": layout, "view": view},
+            "panels": panels,
+            "sections": [{"traces": list(one.traces), "layout": {**_PANEL, **one.layout}} for one in sections],
+        },
         title=escape(title),
         headline=_headline(first),
         thinned=thinned,
@@ -112,18 +116,12 @@ def html_report(
         tables="".join(_table_section(one, say) for one in tables),
         further="".join(_table_section(one, say) for one in _further(first)),
         estimates="\n".join(_estimates(label, fit) for label, fit in found.items()),
-        facts=_table([("", ""), *((name, say(text)) for name, text in facts_of(first))], heading=False, css="facts"),
+        facts=html_table(
+            [("", ""), *((name, say(text)) for name, text in facts_of(first))], heading=False, css="facts"
+        ),
         sections="".join(_section(k, section) for k, section in enumerate(sections)),
         panels="".join(f'<div class="panel" id="panel{k}"></div>' for k in range(len(panels))),
-        made_by="<br>".join(f"{escape(key)}: <code>{escape(value)}</code>" for key, value in (made_by or {}).items()),
-        plotly=_plotly(),
-        data=_safe_json(
-            {
-                "globe": {"traces": traces, "layout": layout, "view": view},
-                "panels": panels,
-                "sections": [{"traces": list(one.traces), "layout": {**_PANEL, **one.layout}} for one in sections],
-            }
-        ),
+        made_by=made_by_html(made_by),
     )
 
 
@@ -173,7 +171,7 @@ def _section(k: int, section: Section) -> str:
 
 def _table_section(section: TableSection, say: Callable[[str], str]) -> str:
     text = f'<p class="caption">{escape(say(section.text))}</p>' if section.text else ""
-    return f"<h2>{escape(section.title)}</h2>{text}{_table(section.rows)}"
+    return f"<h2>{escape(section.title)}</h2>{text}{html_table(section.rows)}"
 
 
 def _further(fit: Fit) -> list[TableSection]:
@@ -198,22 +196,7 @@ def _number(value: float, digits: int = 4) -> str:
 
 def _estimates(label: str, fit: Fit) -> str:
     heading = f"<h3>{escape(label[:1].upper() + label[1:])} ({escape(described(fit))})</h3>"
-    return heading + _table(estimate_rows(fit))
-
-
-def _table(rows: Sequence[Sequence[str]], *, heading: bool = True, css: str = "") -> str:
-    head = "<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in rows[0]) + "</tr>" if heading else ""
-    kind = "" if css else ' class="number"'
-    body = "".join(_row(row, kind) for row in rows[1:])
-    return f'<div class="scroll"><table class="{css}">{head}{body}</table></div>'
-
-
-def _row(row: Sequence[str], kind: str) -> str:
-    """A row of a table; what is set in stays so, and a name alone stands above what follows."""
-    if not any(row[1:]):
-        return f'<tr><th class="group" colspan="{len(row)}">{escape(row[0])}</th></tr>'
-    cells = "".join(f"<td{kind}>{'&nbsp;' * (len(c) - len(c.lstrip()))}{escape(c.lstrip())}</td>" for c in row)
-    return f"<tr>{cells}</tr>"
+    return heading + html_table(estimate_rows(fit))
 
 
 def _panels(fit: Fit) -> list[dict[str, Any]]:
@@ -242,22 +225,3 @@ def _panels(fit: Fit) -> list[dict[str, Any]]:
 def _steps(values: FloatArray) -> list[float]:
     """Values of bins at their edges, from each to the next."""
     return [*values.tolist(), float(values[-1])]
-
-
-def _safe_json(value: Any) -> str:
-    """JSON that cannot end the script it stands in."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _plotly() -> str:
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise MissingDependencyError("Reports need plotly: pip install 'tmsm[report]'.") from None
-    script: str = get_plotlyjs()
-    return script
-
-
-def _text(name: str) -> str:
-    return (files("tmsm.display.report") / name).read_text(encoding="utf-8")
