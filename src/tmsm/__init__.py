@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tmsm.data.named_tables import table_to_xyz
     from tmsm.display import report
     from tmsm.display.plots import FitDisplay
-    from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE, load
+    from tmsm.estimators import AdaptiveKernel, DensityMap, NaiveMLE, ScoreMatching, TruncatedMLE, load
     from tmsm.foundation import errors
     from tmsm.inference.comparison import compare
     from tmsm.inference.stein import stein_test
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from tmsm.weights import Projected
 
 __all__ = [
+    "AdaptiveKernel",
     "AngleBox",
     "AxisWithin",
     "Ball",
@@ -59,6 +60,7 @@ __all__ = [
     "BorderPoints",
     "Box",
     "Cap",
+    "DensityMap",
     "Euclidean",
     "Everywhere",
     "ExponentialFamily",
@@ -116,7 +118,7 @@ _HOMES = {
     "tmsm.data.exposure_map": ("ExposureMap",),
     "tmsm.data.named_tables": ("table_to_xyz",),
     "tmsm.display.plots": ("FitDisplay",),
-    "tmsm.estimators": ("NaiveMLE", "ScoreMatching", "TruncatedMLE", "load"),
+    "tmsm.estimators": ("AdaptiveKernel", "DensityMap", "NaiveMLE", "ScoreMatching", "TruncatedMLE", "load"),
     "tmsm.inference.comparison": ("compare",),
     "tmsm.inference.stein": ("stein_test",),
     "tmsm.manifolds": ("Euclidean", "Hyperbolic", "LevelSet", "Product", "Rotations", "Sphere", "Torus"),

@@ -1,0 +1,204 @@
+"""A density map as a smooth series that knows the border."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from tmsm.data.rows import Rows
+from tmsm.estimators.mapped import MapEstimator
+from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import check_count, check_number, check_option
+from tmsm.maps.bases import BASES, MAX_DEGREE
+from tmsm.maps.series_density import SeriesDensity
+from tmsm.maps.series_fit import SeriesFit, SeriesSettings, fit_series
+from tmsm.matching.exposure import LogExposure
+from tmsm.measure.integrals import log_sum
+from tmsm.regions import Region
+
+__all__ = ["DensityMap"]
+
+_METHODS = ("auto", "likelihood", "score")
+
+
+class DensityMap(MapEstimator):
+    """A map of the density of points that were only seen inside a region.
+
+    The log density is a smooth series, fitted inside the region alone: nothing bleeds over the border, and nothing sags
+    next to it.  How smooth it is, rows that are held out decide.
+
+    Parameters
+    ----------
+    region
+        Where rows could be seen.  In flat space it must end on all sides.
+    degree
+        How fine: on a surface there are (degree + 1)² functions.  "auto" takes 12, or fewer where the rows carry no
+        more, and up to 24 where there is finer structure.
+    smoothing
+        The ridge λ on the roughness ∫|D³f|² of the log density f; "auto" takes the one with the largest likelihood of
+        rows that are held out.
+    method
+        "likelihood": penalised maximum likelihood on nodes that stand for the region; "score": penalised score
+        matching, which needs no integral; "auto": the first up to dimension two, else the second.
+    basis
+        "bumps": splines round knots inside the region, on free polynomials of degree two; "series": spherical harmonics
+        on S², cosines in flat space; "auto": harmonics where the region is a hemisphere or larger, else bumps.
+    outside
+        What to do with rows outside the region: "raise" or "drop".
+    log_exposure
+        Known log detection probability, up to a constant, as `ScoreMatching` takes it: the map is that of what is
+        there, not of what was seen.
+    random_state
+        A whole number: which rows are held out together.
+
+    Attributes
+    ----------
+    smoothing_ : float
+        The ridge that was chosen.
+    degree_ : int
+        The degree.
+    freedom_ : float
+        Effective number of parameters.
+    held_out_ : float
+        Mean log density of rows that were held out.
+    status_ : str
+        How the map was found and what to be wary of.
+
+    Examples
+    --------
+    >>> import numpy as np, tmsm
+    >>> region = tmsm.LonLatBox(-10.0, 40.0, 20.0, 60.0)
+    >>> X = tmsm.VonMisesFisher().sample(
+    ...     500, region, random_state=0, mean_direction=tmsm.lonlat_to_xyz(20.0, 50.0), concentration=40.0
+    ... )
+    >>> density = tmsm.DensityMap(region).fit(X)
+    >>> east, west = density.predict(tmsm.lonlat_to_xyz([18.0, -8.0], [50.0, 50.0]))
+    >>> bool(east > 3.0 * west)
+    True
+    >>> share = density.share(tmsm.LonLatBox(5.0, 40.0, 20.0, 60.0))
+    >>> bool(0.5 < share < 1.0)
+    True
+
+    Notes
+    -----
+    The band of `interval` allows for the rows' chance and, on average over the region, for the bias that the smoothing
+    causes.  Where a peak is sharper than its surroundings the map is still too low there.
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        *,
+        degree: int | Literal["auto"] = "auto",
+        smoothing: float | Literal["auto"] = "auto",
+        method: Literal["auto", "likelihood", "score"] = "auto",
+        basis: Literal["auto", "bumps", "series"] = "auto",
+        outside: Literal["raise", "drop"] = "raise",
+        log_exposure: LogExposure | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.region = region
+        self.degree = degree
+        self.smoothing = smoothing
+        self.method = method
+        self.basis = basis
+        self.outside = outside
+        self.log_exposure = log_exposure
+        self.random_state = random_state
+
+    def _estimate(self, rows: Rows) -> SeriesFit:
+        degree, smoothing = None, None
+        if self.degree != "auto":
+            degree = check_count(self.degree, "degree")
+            if degree > MAX_DEGREE:
+                raise InvalidInputError(f"degree must be {MAX_DEGREE} at most; got {degree}.")
+        if self.smoothing != "auto":
+            smoothing = check_number(self.smoothing, "smoothing", above=0.0)
+        settings = SeriesSettings(
+            degree,
+            check_option(self.basis, BASES, "basis"),
+            check_option(self.method, _METHODS, "method"),
+            smoothing,
+            self._seed(),
+            self.log_exposure,
+        )
+        return fit_series(rows, settings)
+
+    @property
+    def result_(self) -> SeriesFit:
+        """All that the last call to `fit` found, in one immutable record."""
+        found: SeriesFit = super().result_
+        return found
+
+    @property
+    def density_(self) -> SeriesDensity:
+        """The density that was found."""
+        return self.result_.density
+
+    @property
+    def smoothings_(self) -> SeriesFit:
+        """The fit, whose other smoothings a page shows."""
+        return self.result_
+
+    @property
+    def smoothing_(self) -> float:
+        """The ridge that was chosen."""
+        return self.result_.path.chosen.smoothing
+
+    @property
+    def degree_(self) -> int:
+        """The degree of the series."""
+        return self.result_.degree
+
+    @property
+    def freedom_(self) -> float:
+        """Effective number of parameters."""
+        return self.result_.path.chosen.freedom
+
+    @property
+    def held_out_(self) -> float:
+        """Mean log density of rows that were held out; of score matching above dimension three minus J of these."""
+        return self.result_.path.chosen.held_out
+
+    @property
+    def status_(self) -> str:
+        """How the map was found and what to be wary of."""
+        fit = self.result_
+        how = "The maximum of the penalised likelihood." if fit.method == "likelihood" else "Penalised score matching."
+        return " ".join([how, *fit.notes])
+
+    def _log_seen(self) -> float:
+        if self._exposure is None:
+            return 0.0
+        density = self.density_
+        nodes = density.nodes
+        return log_sum(density.log_density(nodes.X) + nodes.log_weights + self._exposure.values_at(nodes.X))
+
+    def facts(self) -> list[tuple[str, str]]:
+        """How the map came about: pairs of a name and words, as in `summary`."""
+        fit, density = self.result_, self.density_
+        chosen = fit.path.chosen
+        found = [
+            ("region", repr(density.region)),
+            ("rows", _rows_in_words(fit.n_rows, fit.n_places, fit.n_outside)),
+            ("functions", f"{density.series.words}, {density.series.size} in all"),
+        ]
+        if np.isfinite(chosen.smoothing):
+            how = "chosen by rows that were held out" if self.smoothing == "auto" else "as given"
+            found.append(("smoothing", f"{chosen.smoothing:.3g}, {how}; {chosen.freedom:.1f} effective parameters"))
+        if fit.held_out_kind == "likelihood" and np.isfinite(chosen.held_out):
+            found.append(("held out", f"{chosen.held_out:.5g}, the mean log density of rows that were held out"))
+        if density.plan is not None:
+            found.append(("nodes", f"{len(density.nodes.X):,} quadrature nodes"))
+        if fit.exposure is not None:
+            found.append(("exposure", fit.exposure.description_of_values))
+        found.append(
+            ("band", "chance and, on average over the region, the smoothing's bias; at sharp peaks too narrow")
+        )
+        return [*found, ("status", self.status_)]
+
+
+def _rows_in_words(n: int, places: int, n_outside: int) -> str:
+    text = f"{n:,}" if places == n else f"{n:,}, in {places:,} independent places or groups"
+    return text + (f"; {n_outside:,} outside the region were dropped" if n_outside else "")

@@ -1,0 +1,106 @@
+"""Files of a map, by their endings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.whole_files import write_whole
+from tmsm.maps.highest import HighestDensityRegion
+from tmsm.maps.map_files import write_contours, write_geotiff, write_healpix
+from tmsm.maps.region_density import RegionDensity
+from tmsm.maps.windows import flat_window, lonlat_extent
+
+__all__ = ["ENDINGS", "PICTURES", "SHARES", "check_ending", "write_map"]
+
+PICTURES = (".png", ".svg", ".pdf", ".jpg")
+ENDINGS = (*PICTURES, ".tif", ".tiff", ".geojson", ".json", ".fits")
+# Of regions of highest density that a file holds where nothing else is asked for.
+SHARES = (0.25, 0.5, 0.75, 0.9)
+# Pixels along the longer side of a raster, and HEALPix pixels across the region, where nothing is asked for.
+_PIXELS, _ACROSS = 500, 60
+_FINEST = 512
+_ROUND = np.array([1.0, 2.0, 2.5, 5.0, 10.0])
+
+
+class _Map(Protocol):
+    @property
+    def density_(self) -> RegionDensity: ...
+
+    def predict(self, where: Any = None, *, nside: int | None, step: float | None, level: float) -> Any: ...
+
+    def highest_density_region(self, share: float) -> HighestDensityRegion: ...
+
+    def plot(self, ax: Any = None, **options: Any) -> Any: ...
+
+
+def check_ending(path: Path) -> str:
+    """The ending of a map's file in small letters; an error that lists the known ones for another."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise InvalidInputError(f"{path.name!r} has an ending that no map is written for: use {', '.join(ENDINGS)}.")
+    return ending
+
+
+def write_map(
+    fitted: _Map,
+    path: Path,
+    *,
+    step: float | None = None,
+    nside: int | None = None,
+    shares: Sequence[float] | None = None,
+    level: float = 0.95,
+    **options: Any,
+) -> None:
+    """Write a map in the format of its file's ending."""
+    ending, region = check_ending(path), fitted.density_.region
+    title = f"density inside {region!r}"
+    if ending not in PICTURES and options:
+        raise InvalidTypeError(f"{next(iter(options))} is an option of pictures, and {path.name} is none.")
+    if ending in (".tif", ".tiff"):
+        pixels = fitted.predict(nside=None, step=_usual_step(fitted.density_) if step is None else step, level=level)
+        write_geotiff(path, pixels, title)
+    elif ending == ".fits":
+        pixels = fitted.predict(nside=_usual_nside(fitted.density_) if nside is None else nside, step=None, level=level)
+        write_healpix(path, pixels, title)
+    elif ending in (".geojson", ".json"):
+        if not region.manifold.has_longitudes:
+            raise InvalidInputError(f"GeoJSON holds places on S², not points of {region.manifold!r}.")
+        write_contours(path, [fitted.highest_density_region(share) for share in (shares or SHARES)])
+    else:
+        if shares is not None:
+            options["shares"] = shares
+        figure = fitted.plot(**options).figure_
+        write_whole(path, lambda temporary: figure.savefig(temporary, format=ending.lstrip("."), dpi=150))
+        _close(figure)
+
+
+def _close(figure: Any) -> None:
+    import matplotlib.pyplot as plt
+
+    plt.close(figure)
+
+
+def _usual_step(density: RegionDensity) -> float:
+    """A round number of degrees, or units, of which there are some hundreds along the region."""
+    if density.region.manifold.has_longitudes:
+        west, east, south, north = lonlat_extent(density.region)
+        longest = max(east - west, north - south)
+    else:
+        x, y = flat_window(density.region, 2)
+        longest = max(x[-1] - x[0], y[-1] - y[0])
+    wanted = longest / _PIXELS
+    power = 10.0 ** np.floor(np.log10(wanted))
+    return float(power * _ROUND[np.searchsorted(_ROUND, wanted / power * (1.0 - 1e-9))])
+
+
+def _usual_nside(density: RegionDensity) -> int:
+    """A power of two with some tens of pixels across the region."""
+    across = np.sqrt(density.area)
+    # A pixel of nside is √(4π/12)/nside across.
+    wanted = _ACROSS * np.sqrt(np.pi / 3.0) / across
+    return int(min(2 ** int(np.ceil(np.log2(max(wanted, 1.0)))), _FINEST))

@@ -1,0 +1,138 @@
+"""Widths of kernels from a pilot density: the distance to the k-th nearest place, or group, of each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from tmsm.foundation.arrays import FloatArray, IntArray
+
+__all__ = ["Neighbours", "Widths"]
+
+# Neighbours that are asked for at first, for each unit that is wanted, and up to how many.
+_FIRST, _MOST = 3, 4096
+_BLOCK = 2**16
+# No width is below this share of the rows' extent.
+_NARROWEST = 1e-9
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The nearest units of each row other than its own, nearest first.
+
+    A unit is a place, with all copies of a row in it, or a group.
+
+    Attributes
+    ----------
+    units
+        Of each row, shape (n,).
+    nearest
+        Units, shape (n, m); −1 where there are fewer.
+    distances
+        Shape (n, m); infinite where there are fewer.
+    """
+
+    units: IntArray
+    nearest: IntArray
+    distances: FloatArray
+
+    @classmethod
+    def of(cls, Y: FloatArray, units: IntArray, m: int) -> Neighbours:
+        """Of rows by their coordinates Y (n, E), at most m units."""
+        from scipy.spatial import cKDTree
+
+        # Of the copies in a place one is enough to look for.
+        different, first = np.unique(np.column_stack([Y, units]), axis=0, return_index=True)
+        tree, labels = cKDTree(different[:, :-1]), units[first]
+        m = min(m, len(np.unique(labels)) - 1)
+        nearest, distances = np.full((len(Y), m), -1), np.full((len(Y), m), np.inf)
+        for start in range(0, len(Y), _BLOCK):
+            todo, asked = np.arange(start, min(start + _BLOCK, len(Y))), _FIRST * m + 1
+            while len(todo):
+                asked = min(asked, len(different))
+                d, found = (np.reshape(one, (len(todo), -1)) for one in tree.query(Y[todo], k=asked))
+                enough = _first_of_each(labels[found.astype(np.intp)], d, units[todo], m)
+                nearest[todo], distances[todo] = enough[:2]
+                if asked == len(different) or asked >= _MOST:
+                    break
+                todo, asked = todo[~enough[2]], 4 * asked
+        extent = float(np.linalg.norm(np.ptp(Y, axis=0)))
+        return cls(units, nearest, np.maximum(distances, _NARROWEST * extent))
+
+
+def _first_of_each(
+    labels: IntArray, d: FloatArray, own: IntArray, m: int
+) -> tuple[IntArray, FloatArray, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
+    """The first m different units of each row, besides its own, their distances, and whether there were so many."""
+    order = np.argsort(labels, axis=1, kind="stable")
+    ranked = np.take_along_axis(labels, order, axis=1)
+    new = np.ones(labels.shape, dtype=bool)
+    new[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    fresh = np.empty(labels.shape, dtype=bool)
+    np.put_along_axis(fresh, order, new, axis=1)
+    fresh &= labels != own[:, None]
+    count = fresh.sum(axis=1)
+    # Fresh ones to the front, in the order of their distance.
+    front = np.argsort(~fresh, axis=1, kind="stable")[:, :m]
+    there = np.arange(front.shape[1]) < count[:, None]
+    nearest, distances = np.full((len(labels), m), -1), np.full((len(labels), m), np.inf)
+    nearest[:, : front.shape[1]] = np.where(there, np.take_along_axis(labels, front, axis=1), -1)
+    distances[:, : front.shape[1]] = np.where(there, np.take_along_axis(d, front, axis=1), np.inf)
+    return nearest, distances, count >= m
+
+
+@final
+@dataclass(frozen=True)
+class Widths:
+    """How widths follow the pilot: h = factor · d_k^power · d̄^(1 − power), d̄ the geometric mean of all d_k.
+
+    Attributes
+    ----------
+    k
+        The neighbour whose distance counts.
+    power
+        1: widths follow the distances; 0: all are equal.
+    factor
+        Positive.
+    """
+
+    k: int
+    power: float
+    factor: float
+
+    @property
+    def in_words(self) -> str:
+        """What they follow."""
+        nearest = "nearest place" if self.k == 1 else f"nearest place but {self.k - 1}"
+        text = f"{self.factor:.3g} times the distance to the {nearest}"
+        return text if self.power == 1.0 else f"{text}, which they follow with the power {self.power:g}"
+
+    def of(self, neighbours: Neighbours) -> FloatArray:
+        """Widths of all rows, shape (n,)."""
+        return self._of(self.reach(neighbours), self._mean(neighbours))
+
+    def without_one(self, neighbours: Neighbours) -> FloatArray:
+        """What they would be without one of the k nearest units, shape (n,)."""
+        return self._of(_column(neighbours.distances, self.k), self._mean(neighbours))
+
+    def reach(self, neighbours: Neighbours) -> FloatArray:
+        """How far the k nearest units of each row are away at most, shape (n,)."""
+        return _column(neighbours.distances, self.k - 1)
+
+    def _mean(self, neighbours: Neighbours) -> float:
+        return float(np.exp(np.log(self.reach(neighbours)).mean()))
+
+    def _of(self, d: FloatArray, mean: float) -> FloatArray:
+        return np.asarray(self.factor * d**self.power * mean ** (1.0 - self.power))
+
+
+def _column(distances: FloatArray, k: int) -> FloatArray:
+    """The k-th distance of each row, or the last that there is."""
+    d = distances[:, min(k, distances.shape[1] - 1)]
+    if np.isfinite(d).all():
+        return d
+    last = np.where(np.isfinite(distances), distances, 0.0).max(axis=1)
+    return np.where(np.isfinite(d), d, last)

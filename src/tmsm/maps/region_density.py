@@ -1,0 +1,58 @@
+"""A density inside a region, however it was found: what maps, shares and regions of highest density are made of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+from tmsm.foundation.arrays import FloatArray
+from tmsm.manifolds.frames import Frame
+from tmsm.maps.shares import Share
+from tmsm.regions import Region
+
+__all__ = ["Level", "RegionDensity"]
+
+
+class Level(NamedTuple):
+    """The log density above which a share of the mass lies, and the area of that part, in the manifold's unit."""
+
+    log_density: float
+    area: float
+
+
+class RegionDensity(ABC):
+    """A density whose integral over a region is one.
+
+    Points have been checked.  The logarithm is a smooth function that goes on beyond the border, where it means
+    nothing: whoever shows it leaves out what lies outside.
+    """
+
+    region: Region
+    frame: Frame
+
+    @property
+    @abstractmethod
+    def area(self) -> float:
+        """Of the region, in the square of the manifold's unit; steradians on S²."""
+
+    @abstractmethod
+    def log_density(self, X: FloatArray) -> FloatArray:
+        """Its logarithm at points (n, D), shape (n,)."""
+
+    @abstractmethod
+    def log_errors(self, X: FloatArray) -> FloatArray:
+        """Standard errors of the logarithm, shape (n,)."""
+
+    @abstractmethod
+    def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Independent draws, shape (n, D)."""
+
+    @abstractmethod
+    def share_in(self, part: Region) -> Share:
+        """The share of the mass in what another region has in common with this one."""
+
+    @abstractmethod
+    def level_of(self, share: float) -> Level:
+        """The level above which this share of the mass lies."""
