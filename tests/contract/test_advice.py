@@ -13,7 +13,8 @@ SOURCE = Path(tmsm.__file__).parent
 # Calls, names with underscores, keyword arguments, classes.
 PYTHON = re.compile(
     r"\w\([^)\s]|\w\(\)|\b[a-z]+_[a-z_]+\b|\b\w+_(?=[\s,.:;]|$)|\b\w+='|\b\w+=(True|False|None)"
-    r"|\b(NaiveMLE|ScoreMatching|TruncatedMLE|FisherBingham|Everywhere|LonLatBox|pandas|geopandas\.|numpy)\b"
+    r"|\b(NaiveMLE|ScoreMatching|TruncatedMLE|DensityMap|AdaptiveKernel|FisherBingham|Everywhere|LonLatBox)\b"
+    r"|\b(pandas|geopandas\.|numpy)\b"
 )
 # What the command never passes on, or never asks for: words of such messages, by the reason.
 OUT_OF_REACH = {
@@ -42,6 +43,7 @@ OUT_OF_REACH = {
     "arrays of maps": "n_lat",
     "programs of a terminal": "ogr2ogr",
     "angles and rotations as points": "angles_to_torus|Rotations",
+    "options of maps that the command leaves alone": "basis='series'|method='likelihood'",
     "interactions that are put together by hand": "InteractingModel",
 }
 # Kinds that no option of the command names: what they say is never heard there.

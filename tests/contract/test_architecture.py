@@ -25,6 +25,7 @@ PACKAGES = [
     "data",
     "matching",
     "inference",
+    "maps",
     "datasets",
     "display",
     "estimators",

@@ -79,6 +79,9 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"does not agree with natural_params", "does not agree with what it is made from"),
     (r"\brefine='mle'", "--method refined"),
     (r"\blog_exposure\b", "the exposure"),
+    (r"\b([Uu])se AdaptiveKernel\b", r"\1se --method kernel"),
+    (r"\bAdaptiveKernel resolves more", "--method kernel resolves more"),
+    (r"\ba higher degree may resolve more", "a higher --degree may resolve more"),
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from tmsm.cli.advice import for_command
 from tmsm.cli.compare import compare
 from tmsm.cli.demo import demo
 from tmsm.cli.fit import fit
+from tmsm.cli.map import density_map
 from tmsm.cli.reproduce import reproduce
 from tmsm.cli.show import show
 from tmsm.cli.streams import emit, prepare, say
@@ -33,8 +34,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help is there in half the time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, fit, show, compare, region, simulate, reproduce):
-    app.command()(command)
+for command in (demo, fit, show, compare, density_map, region, simulate, reproduce):
+    app.command("map" if command is density_map else None)(command)
 
 
 def _show_version(wanted: bool) -> None:
