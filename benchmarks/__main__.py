@@ -12,6 +12,7 @@ from benchmarks import (
     heavy_tail,
     log_density,
     manifolds,
+    maps,
     mixtures,
     regression,
     robust,
@@ -359,6 +360,13 @@ def run_densities():
         note("simulating")
         for line in lines():
             report(*line)
+
+
+def run_maps():
+    print("\nDensity maps: Kullback–Leibler divergence inside the border, everything chosen by the rows")
+    note("simulating; the tables go to docs/maps.md")
+    for line in maps.map_rows():
+        report(*line)
 
 
 def run_paper():

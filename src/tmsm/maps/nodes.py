@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import final
@@ -11,13 +12,15 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError, TooManyNodesError
 from tmsm.manifolds import Manifold
-from tmsm.measure.integrals import Density, Plan, plan_nodes
+from tmsm.measure.integrals import Plan, log_sum, plan_nodes
 from tmsm.regions import Region
 
 __all__ = ["closed_extent", "even_plan", "plan_for"]
 
 # Nodes for each function of a series, and how many a likelihood is computed with at most.
 _NODES_PER_FUNCTION, _MOST_NODES = 20, 150_000
+# Finer nodes move the logarithm of an integral by no more than this.
+_SAME = 1e-5
 # Draws that show how far a closed manifold extends.
 _SOME = 1024
 
@@ -83,18 +86,20 @@ def even_plan(region: Region, n_functions: int) -> Plan:
     return plan
 
 
-def plan_for(density: Density, region: Region, plan: Plan) -> Plan:
-    """The plan itself, or a finer one where the density needs it."""
-    wanted = plan_nodes(density, region)
-    if wanted.grid.cell <= plan.grid.cell and not wanted.grid.cells:
-        return plan
-    if wanted.grid.cells and not any(a > b for a, b in zip(wanted.grid.cells, plan.grid.cells, strict=True)):
-        return plan
-    try:
-        nodes = wanted.nodes()
-    except TooManyNodesError:
-        return plan
-    return wanted if len(plan.nodes().X) < len(nodes.X) <= _MOST_NODES else plan
+def plan_for(log_kernel: Callable[[FloatArray], FloatArray], plan: Plan) -> Plan:
+    """The plan itself, or a finer one where the integral of a density (its logarithm at points) needs it."""
+    here = _log_integral(log_kernel, plan)
+    while (finer := _finer(plan)) is not None:
+        there = _log_integral(log_kernel, finer)
+        if abs(there - here) <= _SAME:
+            break
+        plan, here = finer, there
+    return plan
+
+
+def _log_integral(log_kernel: Callable[[FloatArray], FloatArray], plan: Plan) -> float:
+    nodes = plan.nodes()
+    return log_sum(log_kernel(nodes.X) + nodes.log_weights)
 
 
 def _finer(plan: Plan) -> Plan | None:

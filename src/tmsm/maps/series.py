@@ -17,6 +17,8 @@ from tmsm.models.tangents import Coefficient, Directions
 
 __all__ = ["Series"]
 
+_BLOCK = 2**14
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,6 +72,12 @@ class Series(LinearModel):
 
     def statistics(self, X: FloatArray) -> FloatArray:
         return np.asarray(self.functions.values(self.coordinates(X)) @ self.matrix)
+
+    def log_kernel(self, X: FloatArray, theta: FloatArray) -> FloatArray:
+        combined = self.matrix @ theta
+        blocks = (X[start : start + _BLOCK] for start in range(0, len(X), _BLOCK))
+        found = [self.functions.values(self.coordinates(block)) @ combined for block in blocks]
+        return np.concatenate([np.empty(0), *found])
 
     def gradient_dot(self, X: FloatArray, V: FloatArray) -> FloatArray:
         along = self.space.function_velocity(X, V) / self.scale

@@ -61,7 +61,7 @@ class SeriesDensity(RegionDensity):
 
     def kernel(self, X: FloatArray) -> FloatArray:
         """θ·t, shape (n,)."""
-        return self._in_blocks(X, lambda t: t @ self.theta)
+        return self.series.log_kernel(X, self.theta)
 
     def _in_blocks(self, X: FloatArray, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
         blocks = (X[start : start + _BLOCK] for start in range(0, len(X), _BLOCK))
@@ -122,7 +122,7 @@ class SeriesDensity(RegionDensity):
             plan = even_plan(own, 1)
         except EstimationError:  # they have nothing in common
             return Share(0.0, 0.0)
-        nodes = plan_for(self.series.at(self.theta), own, plan).nodes()
+        nodes = plan_for(self.kernel, plan).nodes()
         log_weights = self.kernel(nodes.X) + nodes.log_weights
         inside = log_sum(log_weights)
         share = float(np.exp(min(inside - self.log_integral, 0.0)))
@@ -143,7 +143,7 @@ class SeriesDensity(RegionDensity):
     @cached_property
     def _many_levels(self) -> tuple[FloatArray, FloatArray]:
         """The kernel, from the highest on, at more nodes than an integral needs, and their areas."""
-        nodes = plan_for(self.series.at(self.theta), self.region, even_plan(self.region, _LEVELS)).nodes()
+        nodes = plan_for(self.kernel, even_plan(self.region, _LEVELS)).nodes()
         kernel = self.kernel(nodes.X)
         order = np.argsort(-kernel)
         return kernel[order], np.exp(nodes.log_weights)[order]

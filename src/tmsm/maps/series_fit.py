@@ -12,6 +12,7 @@ from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
 from tmsm.foundation.text import in_number
+from tmsm.foundation.threads import single_threaded
 from tmsm.manifolds.frames import check_frames
 from tmsm.maps.bases import MAX_DEGREE, number_of_functions, series_of
 from tmsm.maps.folds import Folds
@@ -100,6 +101,14 @@ def fit_series(rows: Rows, settings: SeriesSettings) -> SeriesFit:
             "show more than one bump."
         )
     problem = _Problem(rows, settings, exposure, folds)
+    # Factors of small matrices stand between the products, and threads that wait for each other cost more than they gain.
+    with single_threaded(len(sample) * number_of_functions(problem.first_degree, problem.dim)):
+        found = _chosen(problem, settings)
+        return problem.finished(found, n_rows)
+
+
+def _chosen(problem: _Problem, settings: SeriesSettings) -> _Solved:
+    """The path of smoothings at the degree that is asked for, or at the one that held-out rows like best."""
     found = problem.solved(problem.first_degree)
     if settings.degree is None and settings.smoothing is None:
         for degree in _DEGREES[1:]:
@@ -109,7 +118,7 @@ def fit_series(rows: Rows, settings: SeriesSettings) -> SeriesFit:
             if finer.path.chosen.held_out <= found.path.chosen.held_out:
                 break
             found = finer
-    return problem.finished(found, n_rows)
+    return found
 
 
 @dataclass(frozen=True)
@@ -205,7 +214,7 @@ class _Problem:
         theta, plan, share = chosen.theta, found.plan, 0.0
         smoother, series = found.smoother, found.series
         if plan is not None:
-            plan = plan_for(series.at(theta), self.region, plan)
+            plan = plan_for(series.at(theta).log_kernel, plan)
         if isinstance(smoother, LikelihoodSmoother):
             assert plan is not None
             plan, maximum, share = self._refined(series, smoother, chosen, plan)
