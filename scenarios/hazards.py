@@ -1,4 +1,4 @@
-"""Public points of natural hazards, split at random into rows to fit and rows to judge by, on the Earth or in a part."""
+"""Public points of natural hazards, split at random into rows to fit and rows to judge by, also in parts of the Earth."""
 
 import numpy as np
 

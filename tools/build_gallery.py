@@ -13,6 +13,7 @@ PAGE, PICTURES = ROOT / "docs" / "gallery.md", ROOT / "docs" / "gallery"
 ORDER = (
     "milky_way",
     "storms",
+    "density_map",
     "hemisphere",
     "us_border",
     "sky_mask",

@@ -43,7 +43,7 @@ def test_examples_run(example, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("sys.argv", [str(example), str(tmp_path / "picture.png")])
     monkeypatch.setenv("MPLBACKEND", "Agg")
     runpy.run_path(str(example), run_name="__main__")
-    assert "ScoreMatching" in capsys.readouterr().out
+    assert re.search("ScoreMatching|DensityMap", capsys.readouterr().out)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -68,7 +68,7 @@ def test_every_page_is_in_the_navigation():
 def test_commands_on_the_pages_are_commands_that_exist():
     from tmsm.cli.app import app
 
-    known = {command.callback.__name__ for command in app.registered_commands}
+    known = {command.name or command.callback.__name__ for command in app.registered_commands}
     for page in PAGES:
         for name in re.findall(r"^\$ tmsm (\w+)", (ROOT / page).read_text(), flags=re.MULTILINE):
             assert name in known, (page, name)

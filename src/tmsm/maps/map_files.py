@@ -40,9 +40,9 @@ def write_geotiff(path: Path, pixels: Pixels, title: str) -> None:
     if pixels.frame is not None and pixels.frame.is_sky:
         raise InvalidInputError("A GeoTIFF is a map of the Earth: write a map of the sky as HEALPix in FITS.")
     rasterio = load_package("rasterio", "Writing a GeoTIFF", "geo")
-    transform = load_package("rasterio.transform", "Writing a GeoTIFF", "geo")
     step = [float(one[1] - one[0]) if one.size > 1 else 1.0 for one in (pixels.x, pixels.y)]
-    affine = transform.from_origin(pixels.x[0] - 0.5 * step[0], pixels.y[-1] + 0.5 * step[1], *step)
+    west, north = pixels.x[0] - 0.5 * step[0], pixels.y[-1] + 0.5 * step[1]
+    affine = rasterio.Affine(step[0], 0.0, west, 0.0, -step[1], north)
     # Whoever writes a GeoTIFF means the Earth, also where nothing is known.
     factor, unit = _scale(None if pixels.frame is None else EARTH)
     layers = [_upside_down(one) * factor for one in (pixels.density, pixels.low, pixels.high)]

@@ -101,7 +101,7 @@ def fit_series(rows: Rows, settings: SeriesSettings) -> SeriesFit:
             "show more than one bump."
         )
     problem = _Problem(rows, settings, exposure, folds)
-    # Factors of small matrices stand between the products, and threads that wait for each other cost more than they gain.
+    # Small matrices are factored between the products: threads that wait for each other cost more than they gain.
     with single_threaded(len(sample) * number_of_functions(problem.first_degree, problem.dim)):
         found = _chosen(problem, settings)
         return problem.finished(found, n_rows)
