@@ -369,6 +369,13 @@ def run_maps():
         report(*line)
 
 
+def run_hazards():
+    print("\nDensity maps: public points of natural hazards")
+    note("fitting five splits of each; the tables go to docs/maps.md")
+    for line in maps.hazard_rows():
+        report(*line)
+
+
 def run_paper():
     print("\nThe paper's benchmark, 512 trials: mean errors against an independent simulation (three standard errors)")
     note("simulating")

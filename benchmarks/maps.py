@@ -96,18 +96,20 @@ def map_rows():
     area = 100 * np.mean([area for _, area in bands])
     lines.append(("… mean over the area", area, "%", (0, np.inf)))
     lines.append(("map of 100,000 rows, degree 12, smoothing chosen", seconds(), "s", (0, 10)))
-    texts = {
-        "simulated": _table(table) + "\n\n" + _table(coast) + f"\n\n95 % bands covered {covered:.0f} % of the mass and "
-        f"{area:.0f} % of the area, on average over these settings ({100 * min(mass for mass, _ in bands):.0f} to "
-        f"{100 * max(mass for mass, _ in bands):.0f} % of the mass)."
-    }
-    if hazards.at_hand():
-        texts["hazards"] = _hazards(lines)
-    _write(texts)
+    text = (
+        f"95 % bands covered {covered:.0f} % of the mass and {area:.0f} % of the area, on average over these settings "
+        f"({100 * min(mass for mass, _ in bands):.0f} to {100 * max(mass for mass, _ in bands):.0f} % of the mass, "
+        f"{100 * min(area for _, area in bands):.0f} to {100 * max(area for _, area in bands):.0f} % of the area)."
+    )
+    _write("simulated", "\n\n".join([_table(table), _table(coast), text]))
     return lines
 
 
-def _hazards(lines):
+def hazard_rows():
+    """The same for public points; nothing where their files are not at hand."""
+    if not hazards.at_hand():
+        return []
+    lines = []
     table = [["places, whole Earth", "rows", "copies", "papers state", "`DensityMap`", "`AdaptiveKernel`", "chosen"]]
     for name, n, copies, scores, chosen in on_the_earth():
         lines.append((f"{name}, whole Earth: mean negative log density", chosen, "nats", (-10, HAZARDS[name])))
@@ -118,7 +120,8 @@ def _hazards(lines):
         lines.append((f"{name}, {words}: mean negative log density", chosen, "nats", (-10, ignored)))
         numbers = [f"{scores[kind]:.2f}" for kind in ("series", "kernels")]
         second.append([f"{name}, {words}", f"{n:,}", f"{ignored:.2f}", *numbers, f"**{chosen:.2f}**"])
-    return _table(table) + "\n\n" + _table(second)
+    _write("hazards", _table(table) + "\n\n" + _table(second))
+    return lines
 
 
 def _table(rows):
@@ -126,11 +129,8 @@ def _table(rows):
     return "\n".join([head, "| " + " | ".join(["---"] * len(rows[0])) + " |", *body])
 
 
-def _write(texts):
+def _write(name, text):
     """Put tables between their marks on the page."""
-    page = PAGE.read_text()
-    for name, text in texts.items():
-        begin, end = f"<!-- measured: {name} -->", f"<!-- end of {name} -->"
-        before, rest = page.split(begin)
-        page = before + begin + "\n" + text + "\n" + end + rest.split(end)[1]
-    PAGE.write_text(page)
+    begin, end = f"<!-- measured: {name} -->", f"<!-- end of {name} -->"
+    before, rest = PAGE.read_text().split(begin)
+    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}")

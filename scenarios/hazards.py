@@ -1,4 +1,4 @@
-"""Public points of natural hazards, split at random into rows to fit and rows to judge by, also in parts of the Earth."""
+"""Public points of natural hazards, split at random into rows to fit and rows to judge by."""
 
 import numpy as np
 

@@ -89,9 +89,9 @@ def test_the_geotiff_is_in_its_place_and_empty_outside(command, folder):
 
 
 def read_table(path):
-    import pandas
+    import pandas as pd
 
-    return pandas.read_csv(path)
+    return pd.read_csv(path)
 
 
 def test_json_has_both_maps(command):

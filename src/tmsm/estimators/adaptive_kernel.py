@@ -10,7 +10,7 @@ from tmsm.data.rows import Rows
 from tmsm.estimators.mapped import MapEstimator
 from tmsm.foundation.validation import check_count, check_number
 from tmsm.maps.kernel_density import KernelDensity
-from tmsm.maps.kernel_fit import KernelFit, KernelSettings, fit_kernels
+from tmsm.maps.kernel_fit import KernelFit, KernelSettings, fit_kernels, log_seen
 from tmsm.matching.exposure import LogExposure
 from tmsm.regions import Region
 
@@ -134,13 +134,8 @@ class AdaptiveKernel(MapEstimator):
         return " ".join([f"Kernels whose widths follow the density.{cut}", *self.result_.notes])
 
     def _log_seen(self) -> float:
-        exposure, density = self._exposure, self.density_
-        if exposure is None:
-            return 0.0
-        # The share of kernels that is seen, by the exposure at draws from them.
-        draws = density.draw(20_000, np.random.default_rng(0))
-        values = exposure.values_at(draws)
-        return float(np.log(np.exp(values - values.max()).mean()) + values.max())
+        exposure = self._exposure
+        return 0.0 if exposure is None else log_seen(self.density_, exposure)
 
     def facts(self) -> list[tuple[str, str]]:
         """How the map came about: pairs of a name and words, as in `summary`."""

@@ -34,7 +34,7 @@ class DensityMap(MapEstimator):
         Where rows could be seen.  In flat space it must end on all sides.
     degree
         How fine: on a surface there are (degree + 1)² functions.  "auto" takes 12, or fewer where the rows carry no
-        more, and up to 24 where there is finer structure.
+        more, and up to 18 where there is finer structure.
     smoothing
         The ridge λ on the roughness ∫|D³f|² of the log density f; "auto" takes the one with the largest likelihood of
         rows that are held out.

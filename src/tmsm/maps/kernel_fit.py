@@ -23,7 +23,7 @@ from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.measure.nodes import has_nodes
 from tmsm.regions import Region
 
-__all__ = ["KernelFit", "KernelSettings", "fit_kernels"]
+__all__ = ["KernelFit", "KernelSettings", "fit_kernels", "log_seen"]
 
 # Neighbours, powers and factors that are tried; factors go on as long as they get better.
 _NEIGHBOURS = (1, 2, 4, 8, 16, 32, 64)
@@ -34,6 +34,7 @@ _MANY_ROWS = 200_000
 # Rows that are left out to judge by, at first and in the end.
 _FIRST_JUDGED, _JUDGED = 2048, 4096
 _STATED = 65_536
+_DRAWS = 20_000
 # Of so many settings the best is chosen in the end.
 _CONFIRMED = 4
 _FEWEST_PLACES = 3
@@ -71,11 +72,12 @@ class KernelFit:
 
 @dataclass(frozen=True)
 class _Judged:
-    """Widths with their background and what the rows that were left out say."""
+    """Widths with their background and what the rows that were left out say: of all, and of those that were seen."""
 
     widths: Widths
     background: float
     held_out: float
+    of_seen: float
 
 
 def fit_kernels(rows: Rows, settings: KernelSettings) -> KernelFit:
@@ -179,7 +181,7 @@ class _Problem:
         return best
 
     def judge(self, widths: Widths, *, exact: bool = False) -> _Judged:
-        """The mean log density of rows that are left out, as they were seen, with the best background."""
+        """The mean log density of rows that are left out, with the best background; with an exposure, of all rows."""
         both = []
         for h in (widths.of(self.neighbours), widths.without_one(self.neighbours)):
             kappa = h**-2.0
@@ -187,18 +189,21 @@ class _Problem:
             if self.depth is not None:
                 inside = self._inside(kappa)[0] if exact else roughly_inside(self.depth, kappa)
                 log_inside = np.log(np.maximum(inside, 1e-300))
-            both.append((np.log(self.seen) - self.region.manifold.log_bell_mass(kappa) - log_inside, kappa))
+            both.append((np.log(self.weight) - self.region.manifold.log_bell_mass(kappa) - log_inside, kappa))
         # A row of another group may be nearer than the one that is left out; a place has one distance.
         near = self.neighbours.nearest[:, : 0 if self.groups is None else widths.k]
         reach = widths.reach(self.neighbours)
         kernels = self.tree.left_out_sums(self.judged, self.units, reach, near, *both)
         # What is left has lost the weight of the unit that was left out.
-        own = np.bincount(self.units, self.seen)[self.units[self.judged]]
+        own = np.bincount(self.units, self.weight)[self.units[self.judged]]
         kernels -= np.log1p(-np.minimum(own, 1.0 - 1e-12))
-        weight = self.seen[self.judged] / self.seen[self.judged].sum()
+        # Rows that stand for more count for more: the map is that of what is there.
+        weight = self.weight[self.judged] / self.weight[self.judged].sum()
         asked = self.settings.background
         share = self._background(kernels, weight) if asked is None else asked
-        return _Judged(widths, share, float(weight @ self._mixed(kernels, share)))
+        logs = self._mixed(kernels, share)
+        seen = self.seen[self.judged] / self.seen[self.judged].sum()
+        return _Judged(widths, share, float(weight @ logs), float(seen @ logs))
 
     def _mixed(self, kernels: FloatArray, share: float) -> FloatArray:
         if share == 0.0:
@@ -236,6 +241,9 @@ class _Problem:
             self.region, rows.frame, self.X, self.weight, h**-2.0, np.maximum(inside, 1e-12), found.background,
             self.groups, self.area,
         )  # fmt: skip
+        stated = found.of_seen
+        if self.exposure is not None:
+            stated += float(self.seen @ self.exposure.row_values(self.X)) - log_seen(density, self.exposure)
         notes = []
         if not exact:
             notes.append(
@@ -245,9 +253,15 @@ class _Problem:
         if not np.isfinite(found.held_out):
             notes.append("Some rows lie so far from all others that no kernel reaches them.")
         return KernelFit(
-            density, found.widths, found.held_out, len(folds.labels), folds.places, exact, self.exposure, tuple(notes),
+            density, found.widths, stated, len(folds.labels), folds.places, exact, self.exposure, tuple(notes),
             rows.n_outside,
         )  # fmt: skip
+
+
+def log_seen(density: KernelDensity, exposure: KnownExposure) -> float:
+    """Logarithm of the share of kernels that is seen, by the exposure at draws from them."""
+    values = exposure.values_at(density.draw(_DRAWS, np.random.default_rng(0)))
+    return float(np.log(np.exp(values - values.max()).mean()) + values.max())
 
 
 def _best(found: list[_Judged]) -> _Judged:

@@ -15,7 +15,7 @@ from tmsm.manifolds import Manifold
 from tmsm.measure.integrals import Plan, log_sum, plan_nodes
 from tmsm.regions import Region
 
-__all__ = ["closed_extent", "even_plan", "plan_for"]
+__all__ = ["closed_extent", "even_plan", "finer_plan", "plan_for"]
 
 # Nodes for each function of a series, and how many a likelihood is computed with at most.
 _NODES_PER_FUNCTION, _MOST_NODES = 20, 150_000
@@ -79,7 +79,7 @@ def even_plan(region: Region, n_functions: int) -> Plan:
             "A map needs a region that ends on all sides: intersect it with one that does, such as Box(lower, upper)."
         ) from error
     while len(plan.nodes().X) < _NODES_PER_FUNCTION * n_functions:
-        finer = _finer(plan)
+        finer = finer_plan(plan)
         if finer is None:
             break
         plan = finer
@@ -89,7 +89,7 @@ def even_plan(region: Region, n_functions: int) -> Plan:
 def plan_for(log_kernel: Callable[[FloatArray], FloatArray], plan: Plan) -> Plan:
     """The plan itself, or a finer one where the integral of a density (its logarithm at points) needs it."""
     here = _log_integral(log_kernel, plan)
-    while (finer := _finer(plan)) is not None:
+    while (finer := finer_plan(plan)) is not None:
         there = _log_integral(log_kernel, finer)
         if abs(there - here) <= _SAME:
             break
@@ -102,7 +102,7 @@ def _log_integral(log_kernel: Callable[[FloatArray], FloatArray], plan: Plan) ->
     return log_sum(log_kernel(nodes.X) + nodes.log_weights)
 
 
-def _finer(plan: Plan) -> Plan | None:
+def finer_plan(plan: Plan) -> Plan | None:
     """One step finer; None where that would be too many nodes."""
     grid = replace(plan.grid, cell=plan.grid.cell + 1, cells=tuple(cell + 1 for cell in plan.grid.cells))
     finer = replace(plan, grid=grid)

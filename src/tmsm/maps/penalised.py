@@ -15,7 +15,7 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError
 
-__all__ = ["Maximum", "PenalisedLikelihood"]
+__all__ = ["Maximum", "PenalisedLikelihood", "divergence"]
 
 _MAX_STEPS, _MAX_GRADIENTS, _MAX_HALVINGS = 60, 20, 30
 # A density on fewer nodes than this is not resolved.
@@ -89,12 +89,15 @@ class PenalisedLikelihood:
                 # Rounding hides what is left to be gained.
                 return self._resolved(here)
             theta, value = further, reached
-        raise _divergence()
+        raise divergence()
+
+    def effective_nodes(self, theta: FloatArray) -> float:
+        """On how many nodes the mass lies: one over the sum of their squared probabilities."""
+        return 1.0 / float((self._shares(theta[:, None])[0] ** 2).sum())
 
     def _resolved(self, found: Maximum) -> Maximum:
         """A maximum whose mass lies on more than a few nodes; an error for another."""
-        q = self._shares(found.theta[:, None])[0]
-        if float((q**2).sum()) > 1.0 / _FEWEST_NODES:
+        if self.effective_nodes(found.theta) < _FEWEST_NODES:
             raise EstimationError(
                 "The rows lie so close together, or along a line, that nodes of the region do not resolve their "
                 "density: use AdaptiveKernel, or a smaller region."
@@ -132,7 +135,7 @@ class PenalisedLikelihood:
             theta, value = theta + size * step, np.where(size > 0.0, reached, value)
             if not (size > 0.0).any():
                 return theta
-        raise _divergence()
+        raise divergence()
 
     def _steps(
         self, q: FloatArray, expected: FloatArray, ridge: FloatArray, slope: FloatArray, factor: FloatArray
@@ -164,7 +167,8 @@ class PenalisedLikelihood:
         return float(self._values(theta[:, None], mean[:, None], ridge)[0])
 
 
-def _divergence() -> EstimationError:
+def divergence() -> EstimationError:
+    """What to say where a ridge is too small."""
     return EstimationError(
         "The smoothing does not converge: the rows determine no density of the series at this ridge. "
         "Use a larger smoothing, or a lower degree."
@@ -179,7 +183,7 @@ def _factor(curvature: FloatArray) -> FloatArray:
             return np.asarray(np.linalg.cholesky(curvature + noise * np.eye(len(curvature))), dtype=np.float64)
         except np.linalg.LinAlgError:
             noise *= 10.0
-    raise _divergence()
+    raise divergence()
 
 
 def _back(factor: FloatArray, slope: FloatArray) -> FloatArray:

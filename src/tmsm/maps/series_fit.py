@@ -17,7 +17,7 @@ from tmsm.manifolds.frames import check_frames
 from tmsm.maps.bases import MAX_DEGREE, number_of_functions, series_of
 from tmsm.maps.folds import Folds
 from tmsm.maps.matched import ScoreSmoother, weight_for
-from tmsm.maps.nodes import even_plan, plan_for
+from tmsm.maps.nodes import even_plan, finer_plan, plan_for
 from tmsm.maps.parts import empty_parts
 from tmsm.maps.penalised import Maximum, PenalisedLikelihood
 from tmsm.maps.series import Series
@@ -26,19 +26,21 @@ from tmsm.maps.smoothing import Candidate, FoldSums, LikelihoodSmoother, Path, p
 from tmsm.matching.equations import ResidualSums, sum_residuals
 from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.one_weight import OneWeight
-from tmsm.measure.integrals import Plan
+from tmsm.measure.integrals import Plan, log_sum
 from tmsm.measure.nodes import Nodes, has_nodes
 from tmsm.regions import Region
 
 __all__ = ["SeriesFit", "SeriesSettings", "fit_series"]
 
 # Degrees that are tried in turn where nothing is asked for, and how many different places each function wants.
-_DEGREES, _PLACES = (12, 18, 24), 2
+_DEGREES, _PLACES = (12, 18), 2
 _FEWEST_PLACES = 10
 # The ridge on the free functions, for each row: a coefficient of 30 costs as much as one row tells.
 _WEAK = 1e-3
 # The nodes may move the map by this share of its standard error.
 _ERROR_SHARE, _MOST_NODES = 0.05, 150_000
+# A path of smoothings is computed with at most so many values of functions at nodes.
+_MOST_NUMBERS = 8_000_000
 # Rows that stand for the region where it has no nodes.
 _MOST_ROWS = 4096
 
@@ -178,26 +180,32 @@ class _Problem:
             X = self.rows.spread(_MOST_ROWS).sample().X
             weights = np.ones(len(X))
         series = series_of(self.kind(nodes), self.region.manifold, X, weights, degree)
-        smoother = self._smoother(series, nodes)
-        return _Solved(degree, series, plan, smoother, self._path(series, smoother))
+        smoother = self._smoother(series, plan)
+        path = self._path(series, smoother)
+        if isinstance(smoother, LikelihoodSmoother) and isinstance(smoother.nodes, _NodesOfSeries):
+            plan = smoother.nodes.plan
+        return _Solved(degree, series, plan, smoother, path)
 
-    def _smoother(self, series: Series, nodes: Nodes | None) -> LikelihoodSmoother | ScoreSmoother:
-        likelihood = None if nodes is None else self.likelihood(series, nodes)
+    def _smoother(self, series: Series, plan: Plan | None) -> LikelihoodSmoother | ScoreSmoother:
         sums = FoldSums.of(series, self.rows, self.folds)
         if not sums.weights.sum() > 0.0:
             raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
         if self.method == "likelihood":
-            assert likelihood is not None, "it has nodes"
-            return LikelihoodSmoother(series, likelihood, sums, _WEAK / sums.effective_n)
+            assert plan is not None, "it has nodes"
+            return LikelihoodSmoother(series, _NodesOfSeries(self, series, plan), sums, _WEAK / sums.effective_n)
+        likelihood = None if plan is None else self.likelihood(series, plan.nodes())
         weight = weight_for(self.rows, series.size)
         return ScoreSmoother(series, self.rows, self.folds, weight, self.exposure, likelihood, sums)
 
     def likelihood(self, series: Series, nodes: Nodes) -> PenalisedLikelihood:
         """On some nodes, with the known exposure."""
-        log_weights = nodes.log_weights
-        if self.exposure is not None:
-            log_weights = log_weights + self.exposure.values_at(nodes.X)
-        return PenalisedLikelihood(series.statistics(nodes.X), log_weights)
+        return PenalisedLikelihood(series.statistics(nodes.X), self.log_weights(nodes))
+
+    def log_weights(self, nodes: Nodes) -> FloatArray:
+        """Logarithms of the nodes' areas, times the known exposure, shape (m,)."""
+        if self.exposure is None:
+            return nodes.log_weights
+        return nodes.log_weights + self.exposure.values_at(nodes.X)
 
     def _path(self, series: Series, smoother: LikelihoodSmoother | ScoreSmoother) -> Path:
         asked = self.settings.smoothing
@@ -234,6 +242,8 @@ class _Problem:
             effective = smoother.whole.effective_n
         covariance = _covariance(information, curvature, variance)
         path = replace(found.path, candidates=_replaced(found.path, theta))
+        if self.exposure is not None and found.smoother.likelihood is not None:
+            path = path.shifted(self._mean_log_exposure(self.exposure))
         density = SeriesDensity(self.region, self.rows.frame, series, theta, covariance, plan)
         kind = "likelihood" if found.smoother.likelihood is not None else "objective"
         return SeriesFit(
@@ -281,6 +291,12 @@ class _Problem:
         assert sums is not None, "there are rows inside"
         return replace(sums, by_group=None if by_group is None else by_group.totals).covariance
 
+    def _mean_log_exposure(self, exposure: KnownExposure) -> float:
+        """Of the rows: held-out densities are those of rows as they are seen."""
+        parts = [(float(w @ exposure.row_values(X)), float(w.sum())) for X, w in self.rows.map(_points_and_weights)]
+        total, weights = np.sum(parts, axis=0)
+        return float(total / weights)
+
     def _words(self, found: _Solved) -> list[str]:
         """What to be wary of, in sentences."""
         notes, asked = [], self.settings.degree
@@ -308,6 +324,31 @@ class _Problem:
         return notes
 
 
+@dataclass(frozen=True)
+class _NodesOfSeries:
+    """Nodes that a path of smoothings is computed on, and finer ones beside them."""
+
+    problem: _Problem
+    series: Series
+    plan: Plan
+
+    def likelihood(self) -> PenalisedLikelihood:
+        return self.problem.likelihood(self.series, self.plan.nodes())
+
+    def log_integral(self, theta: FloatArray) -> float:
+        nodes = self.plan.nodes()
+        return log_sum(self.series.log_kernel(nodes.X, theta) + self.problem.log_weights(nodes))
+
+    @property
+    def finer(self) -> _NodesOfSeries | None:
+        plan = finer_plan(self.plan)
+        return None if plan is None else replace(self, plan=plan)
+
+    @property
+    def affordable(self) -> bool:
+        return len(self.plan.nodes().X) * self.series.size <= _MOST_NUMBERS
+
+
 def _covariance(information: FloatArray, curvature: FloatArray, variance: FloatArray) -> FloatArray:
     """Of the coefficients, (p, p): what the rows' variance and the ridge's bias do, as wide on average.
 
@@ -318,6 +359,10 @@ def _covariance(information: FloatArray, curvature: FloatArray, variance: FloatA
     inverse = 0.5 * (inverse + inverse.T)
     n = float(np.trace(inverse @ information) / max(np.trace(inverse @ variance), 1e-300))
     return np.asarray(inverse @ (variance + (curvature - information) / n) @ inverse)
+
+
+def _points_and_weights(block: Block) -> tuple[FloatArray, FloatArray]:
+    return np.asarray(block.X), block.weights()
 
 
 def _replaced(path: Path, theta: FloatArray) -> tuple[Candidate, ...]:

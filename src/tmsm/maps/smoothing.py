@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Protocol, final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError
 from tmsm.foundation.progress import with_progress
 from tmsm.maps.folds import Folds
-from tmsm.maps.penalised import Maximum, PenalisedLikelihood
+from tmsm.maps.penalised import Maximum, PenalisedLikelihood, divergence
 from tmsm.maps.series import Series
 
 __all__ = ["FIRST_RIDGE", "Candidate", "FoldSums", "LikelihoodSmoother", "Path", "path_of"]
@@ -26,6 +26,9 @@ FIRST_RIDGE, _WORSE = 10.0, 3
 _ALL_FREE = 0.95
 # What is left to be gained at a maximum, for each row.
 _TOLERANCE = 1e-5
+# Where fewer nodes than this hold the mass, for each effective parameter, finer ones are looked at: their integral may
+# differ in its logarithm by so much.
+_MANY_NODES, _HIDDEN = 20.0, 0.01
 # … and so many times as much where rows are held out, which only tells ridges apart.
 _HELD_OUT = 100.0
 
@@ -70,6 +73,10 @@ class Path:
     def at_rough_end(self) -> bool:
         """Whether a smaller ridge, or more functions, might be better still."""
         return len(self.candidates) > 1 and self.best == len(self.candidates) - 1
+
+    def shifted(self, by: float) -> Path:
+        """The path with a constant added to what is held out."""
+        return replace(self, candidates=tuple(replace(one, held_out=one.held_out + by) for one in self.candidates))
 
 
 def path_of(candidate: Callable[[float], Candidate], largest: float, size: int) -> Path:
@@ -153,6 +160,24 @@ class FoldSums:
         return float(parts.sum() / self.weights[k].sum())
 
 
+class NodeLevel(Protocol):
+    """Nodes of a region for a series, and finer ones."""
+
+    def likelihood(self) -> PenalisedLikelihood:
+        """The likelihood on them."""
+
+    def log_integral(self, theta: FloatArray) -> float:
+        """Logarithm of ∫ e exp(θ·t) by them."""
+
+    @property
+    def finer(self) -> NodeLevel | None:
+        """Cells half as wide; None where these are too many to look at."""
+
+    @property
+    def affordable(self) -> bool:
+        """Whether a path of smoothings can be computed on them."""
+
+
 @final
 class LikelihoodSmoother:
     """Candidates of the penalised likelihood; each starts from the one before.
@@ -160,8 +185,9 @@ class LikelihoodSmoother:
     ``weak`` is the ridge on the free functions: what the rows leave open must not become infinite.
     """
 
-    def __init__(self, series: Series, likelihood: PenalisedLikelihood, sums: FoldSums, weak: float) -> None:
-        self.series, self.likelihood, self.sums, self.weak = series, likelihood, sums, weak
+    def __init__(self, series: Series, nodes: NodeLevel, sums: FoldSums, weak: float) -> None:
+        self.series, self.nodes, self.sums, self.weak = series, nodes, sums, weak
+        self.likelihood = nodes.likelihood()
         self._near = np.zeros(series.size)
         # How far the maps without each fold are from that of all rows.
         self._away = np.zeros((series.size, len(sums.counting)))
@@ -184,6 +210,23 @@ class LikelihoodSmoother:
         self._near = found.theta
         return found
 
+    def _resolved(self, smoothing: float) -> Maximum:
+        """The map of all rows, on nodes between which nothing hides; an error where there are none so fine."""
+        found = self.fitted(smoothing)
+        while True:
+            if self.likelihood.effective_nodes(found.theta) > _MANY_NODES * _freedom(found):
+                return found
+            finer = self.nodes.finer
+            if finer is None or abs(finer.log_integral(found.theta) - found.log_integral) <= _HIDDEN:
+                return found
+            if not finer.affordable:
+                raise divergence()
+            self.nodes, self.likelihood = finer, finer.likelihood()
+            try:
+                found = self.fitted(smoothing)
+            except EstimationError as error:  # mass that was hidden between nodes
+                raise divergence() from error
+
     def largest(self) -> float:
         """A ridge that leaves nearly nothing of the penalised functions."""
         free = slice(0, self.series.n_free)
@@ -196,12 +239,16 @@ class LikelihoodSmoother:
 
     def candidate(self, smoothing: float) -> Candidate:
         """The map at a ridge, and what rows that are held out say."""
-        found, ridge = self.fitted(smoothing), self.ridge(smoothing)
+        found, ridge = self._resolved(smoothing), self.ridge(smoothing)
         held_out = -np.inf
         if len(self.sums.counting):
             start = found.theta[:, None] + self._away
             theta = self.likelihood.maxima(self.sums.others, ridge, found, start, _HELD_OUT * self.tolerance)
             self._away = theta - found.theta[:, None]
             held_out = self.sums.held_out(theta, self.likelihood.log_integrals(theta))
-        freedom = float(np.trace(np.linalg.solve(found.curvature, found.information)))
-        return Candidate(smoothing, found.theta, held_out, freedom)
+        return Candidate(smoothing, found.theta, held_out, _freedom(found))
+
+
+def _freedom(found: Maximum) -> float:
+    """Effective number of parameters."""
+    return float(np.trace(np.linalg.solve(found.curvature, found.information)))
