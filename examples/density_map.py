@@ -1,7 +1,7 @@
 """A density map that knows the border.
 
-No family is assumed.  The log density is a smooth function, fitted inside the border alone, and its smoothness is chosen
-by the likelihood of points that are held out.  The truth is two bumps, one of which goes on beyond the coast.  Next to
+No family is assumed.  The log density is a smooth function, fitted inside the border alone.  The likelihood of points
+that are held out chooses how smooth it is.  The truth is two bumps, one of which goes on beyond the coast.  Next to
 the coast the map is neither too low nor does it bleed into the sea.  Outside nothing is coloured, because nothing was
 observed there.  Lines hold 50 and 90 % of the mass.  On the right is the error, the factor by which the 95 % band
 goes up and down.

@@ -434,6 +434,25 @@ def test_a_known_exposure_gives_back_what_was_not_seen(estimator):
     assert fit.score(again) == pytest.approx(naive.score(again), abs=0.05)
 
 
+@pytest.mark.parametrize("seed", [12, 22])
+def test_kernels_of_thinned_rows_are_as_good_as_of_as_many_that_are_not(seed):
+    X = rows(12_000, seed=seed)
+    seen = X[np.random.default_rng(0).uniform(size=len(X)) < np.exp(thinning(X))]
+    stands_for = np.exp(-thinning(seen))
+    as_many = int(stands_for.sum() ** 2 / (stands_for @ stands_for))
+    thinned = tmsm.AdaptiveKernel(CAP, log_exposure=thinning).fit(seen)
+    series = tmsm.DensityMap(CAP, degree=6, log_exposure=thinning).fit(seen)
+    plain = tmsm.AdaptiveKernel(CAP).fit(X[:as_many])
+    some = rows(4000, seed=3)
+    log_p = MODEL.logpdf(some, CAP, **ALONG)
+    divergence = [float((log_p - one.logpdf(some)).mean()) for one in (thinned, plain)]
+    assert divergence[0] < 2.0 * divergence[1]
+    # What is held out means the same for both maps: the log density of rows as they are seen.
+    assert thinned.held_out_ == pytest.approx(series.held_out_, abs=0.02)
+    for fit in (thinned, series):
+        assert fit.held_out_ == pytest.approx(fit.score(seen), abs=0.03)
+
+
 def test_a_map_turns_with_its_rows():
     """The map of turned rows is the turned map."""
     X = rows(300)
