@@ -52,7 +52,7 @@ def scores(X, region, seed):
     All that is chosen, which of the two maps too, is chosen with the rows to fit alone.
     """
     fitted, judged = split(X, seed)
-    maps = {"series": tmsm.DensityMap(region), "kernels": tmsm.AdaptiveKernel(region)}
+    maps = {"series": tmsm.DensityMap(region, degree=12), "kernels": tmsm.AdaptiveKernel(region)}
     for one in maps.values():
         one.fit(fitted)
     chosen = max(maps, key=lambda name: maps[name].held_out_)

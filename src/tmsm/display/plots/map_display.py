@@ -25,6 +25,8 @@ _GRID = 400
 _MAX_POINTS = 20_000
 # Densities that differ by more than this between the densest tenth and the middle are shown on a log scale.
 _WIDE = 30.0
+# … and where a peak is so many times as high as nine tenths of the region.
+_PEAKED = 15.0
 _LOWEST = 1e-4  # of the highest, on a log scale
 _KINDS = ("density", "error")
 _LEVEL = 0.95
@@ -138,7 +140,7 @@ class MapDisplay:
         known = values[np.isfinite(values)]
         top = float(known.max(initial=1e-300)) if highest is None else highest
         middle, dense = (float(one) for one in np.quantile(known, (0.5, 0.9))) if known.size else (1.0, 1.0)
-        wide = max(dense, top / 20.0) > _WIDE * max(middle, 1e-300)
+        wide = max(dense, top / 20.0) > _WIDE * max(middle, 1e-300) or top > _PEAKED * max(dense, 1e-300)
         norm = LogNorm(_LOWEST * top, top, clip=True) if wide else Normalize(0.0, top)
         self._draw_values(x, y, values, "viridis", norm, "density (1 = mean of the region)")
 
