@@ -94,6 +94,13 @@ def read_table(path):
     return pd.read_csv(path)
 
 
+def test_files_of_one_name_in_two_folders_are_both_written(command, folder):
+    out = ["--out", "first/map.png", "--out", "second/map.png"]
+    assert command("map", "few.csv", *REGION, "--method", "kernel", *out)[0] == 0
+    assert (folder / "first" / "map.png").exists()
+    assert (folder / "second" / "map.png").exists()
+
+
 def test_json_has_both_maps(command):
     code, printed, _ = command("map", "points.csv", *REGION, "--json")
     assert code == 0
@@ -123,6 +130,7 @@ def test_a_method_that_is_asked_for_is_taken(command, method, name):
         (("points.csv", "--method", "smooth"), "--method='smooth' is not an option. Choose one of"),
         (("points.csv", "--degree", "100"), "degree must be 40 at most; got 100."),
         (("points.csv", "--smoothing", "-1"), "smoothing must be"),
+        (("points.csv", "--method", "kernel", "--degree", "5"), "--degree and --smoothing are for a series"),
         (("five.csv", "--method", "series"), "5 different places are too few for a map"),
         (("spot.csv", "--method", "series"), "All 50 rows are the same point: there is no density to map."),
         (("spot.csv",), "1 different place is too few for kernels"),

@@ -453,6 +453,22 @@ def test_kernels_of_thinned_rows_are_as_good_as_of_as_many_that_are_not(seed):
         assert fit.held_out_ == pytest.approx(fit.score(seen), abs=0.03)
 
 
+def test_areas_on_a_uniform_background_grow_with_the_share():
+    rng, sphere = np.random.default_rng(0), tmsm.Sphere(2)
+    centre = np.repeat(CAP.center[None, :], 300, axis=0)
+    aside = sphere.project_tangent(centre, rng.standard_normal((300, 3)))
+    close = sphere.exponential(centre, 1e-3 * aside)
+    fit = tmsm.AdaptiveKernel(CAP, neighbours=2, background=0.4).fit(close)
+    # Kernels hold 60 % of the mass next to nowhere, so that 80 % need half of what is even.
+    area = fit.density_.area
+    assert fit.highest_density_region(0.8).area == pytest.approx(0.5 * area, rel=0.05)
+    assert fit.highest_density_region(0.9).area == pytest.approx(0.75 * area, rel=0.05)
+    # The band is widest where no row tells, and not of no width.
+    far = sphere.exponential(centre[:1], 0.3 * aside[:1] / np.linalg.norm(aside[0]))
+    low, high = fit.interval(far)
+    assert 0.05 < float((high - low)[0]) < 1.0
+
+
 def test_a_map_turns_with_its_rows():
     """The map of turned rows is the turned map."""
     X = rows(300)

@@ -95,15 +95,18 @@ def density_map(
     from tmsm.cli.streams import say
     from tmsm.display.report.map_page import html_map
     from tmsm.estimators.map_outputs import PICTURES, check_ending
+    from tmsm.foundation.errors import InvalidInputError
     from tmsm.foundation.validation import check_option
     from tmsm.foundation.whole_files import is_standard_output, write_text
 
     check_option(method, ["auto", "series", "kernel"], "--method")
-    files = {f"--out {path.name}": path for path in out or []}
+    files = {f"--out {path}": path for path in out or []}
     for path in files.values():
         check_ending(path)
     _check_page(html)
     _check_shares(share)
+    if method == "kernel" and (degree is not None or smoothing is not None):
+        raise InvalidInputError("--degree and --smoothing are for a series: leave them out, or --method kernel.")
     read = [points, *border_files(region), *([exposure] if exposure is not None else [])]
     check_outputs(read, {"--json": Path("-") if json else None, **files, "--html": html})
     marks = read_marks(mark or [], frame_of(sky))
@@ -136,7 +139,7 @@ def density_map(
         first, *others = maps.values()
         page = html_map(
             first, title=f"{points.name} inside {region}", path=first.smoothings_, beside=others[0] if others else None,
-            made_by=made_by(), marks=marks, notes=notes, reword=for_command,
+            made_by=made_by(), marks=marks, notes=notes, reword=for_command, chosen=chosen,
         )  # fmt: skip
         write_text(html, page)
         say(f"Page: {html}")

@@ -131,7 +131,8 @@ class AdaptiveKernel(MapEstimator):
         """How the map was found and what to be wary of."""
         exact = "exactly along the border" if self.result_.exact else "by draws"
         cut = f" Each kernel is cut at the border, {exact}." if self.density_.region.has_border else ""
-        return " ".join([f"Kernels whose widths follow the density.{cut}", *self.result_.notes])
+        kind = "Kernels whose widths follow the density" if self.result_.widths.power > 0.0 else "Kernels of one width"
+        return " ".join([f"{kind}.{cut}", *self.result_.notes])
 
     def _log_seen(self) -> float:
         exposure = self._exposure

@@ -90,8 +90,11 @@ class KernelDensity(RegionDensity):
         Y = self.region.manifold.functions(X)
         mean = np.exp(self._log_kernels(X))
         squares = self._tree.squares(Y, self._heights, self.kappa, self.groups)
-        variance = np.maximum(squares - mean**2 * self._squared_weights, 0.0)
-        errors: FloatArray = (1.0 - self.background) * np.sqrt(variance) / np.exp(self.log_density(X))
+        b, even = self.background, 0.0 if self.background == 0.0 else 1.0 / self.area
+        variance = (1.0 - b) ** 2 * np.maximum(squares - mean**2 * self._squared_weights, 0.0)
+        # The share of the background is known as well as that of independent rows.
+        variance += (even - mean) ** 2 * b * (1.0 - b) * self._squared_weights
+        errors: FloatArray = np.sqrt(variance) / np.exp(self.log_density(X))
         return errors
 
     @cached_property
@@ -122,8 +125,10 @@ class KernelDensity(RegionDensity):
     def level_of(self, share: float) -> Level:
         values = self._levels
         level = float(np.quantile(values, 1.0 - share))
-        # E[1{p > t}/p] is the area above t.
-        return Level(level, float(np.where(values > level, np.exp(-values), 0.0).mean()))
+        # E[1{p > t}/p] is the area above t; on a plateau any part of it will do for what is missing.
+        above = values > level
+        missing = max(share - float(above.mean()), 0.0)
+        return Level(level, float(np.where(above, np.exp(-values), 0.0).mean()) + missing * float(np.exp(-level)))
 
     @cached_property
     def _levels(self) -> FloatArray:

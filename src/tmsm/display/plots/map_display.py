@@ -106,6 +106,8 @@ class MapDisplay:
         meaning = frame_named(frame) if isinstance(frame, str) else density.frame if frame is None else frame
         others = checked_marks(marks, region.manifold)
         inside = even_plan(region, 1).nodes().X
+        if view is None and region.manifold.has_longitudes and density.area > 2.0 * np.pi * (1.0 + 1e-6):
+            view = "map"  # a globe would hide most of it
         self.view_: View = view_of(view, region, inside, [], [], meaning)
         self.ax_ = axes_for(self.view_.shape) if ax is None else ax
         self.figure_ = self.ax_.figure
@@ -123,7 +125,14 @@ class MapDisplay:
             shown = self.rows[:: -(-len(self.rows) // _MAX_POINTS)]
             size = 8.0 if len(shown) < 1000 else 2.0
             colour = "white" if kind == "density" else POINTS
-            style = {"color": colour, "alpha": 0.6, "linewidths": 0, "rasterized": True, "zorder": 2.2}
+            style = {
+                "color": colour,
+                "edgecolors": "black",
+                "linewidths": 0.2,
+                "alpha": 0.7,
+                "rasterized": True,
+                "zorder": 2.2,
+            }
             self.view_.scatter(self.ax_, shown, s=size, label=f"rows ({len(shown):,})", **style)
         if region.has_border:
             draw_border(self.ax_, self.view_, region)
@@ -158,7 +167,7 @@ class MapDisplay:
         self, x: FloatArray, y: FloatArray, values: FloatArray, colours: str, norm: Any, words: str
     ) -> None:
         drawn = self.ax_.pcolormesh(
-            x, y, np.ma.masked_invalid(values), cmap=colours, norm=norm, shading="auto", rasterized=True, zorder=1
+            x, y, np.ma.masked_invalid(values), cmap=colours, norm=norm, shading="auto", rasterized=True, zorder=0.5
         )
         self.figure_.colorbar(drawn, ax=self.ax_, label=words, shrink=0.75, pad=0.02)
 
@@ -168,7 +177,16 @@ class MapDisplay:
         levels = sorted({self.density.level_of(float(share)).log_density for share in shares})
         seen = [one for one in levels if np.nanmin(logs) < one < np.nanmax(logs)]
         if seen:
-            self.ax_.contour(x, y, np.ma.masked_invalid(logs), levels=seen, colors=colour, linewidths=0.9, zorder=2)
+            self.ax_.contour(
+                x,
+                y,
+                np.ma.masked_invalid(logs),
+                levels=seen,
+                colors=colour,
+                linewidths=0.9,
+                linestyles="solid",
+                zorder=2,
+            )
         told = ", ".join(f"{100.0 * share:g}" for share in sorted(shares))
         grey = "#BBBBBB" if colour == "white" else colour
         self.ax_.plot([], [], color=grey, lw=1.2, label=f"smallest areas with {told} % of the mass")

@@ -46,6 +46,7 @@ def html_map(
     marks: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
     reword: Callable[[str], str] | None = None,
+    chosen: Mapped | None = None,
 ) -> str:
     """A page about a map.
 
@@ -69,6 +70,8 @@ def html_map(
         Sentences on how the rows were read.
     reword
         A function that every sentence goes through.
+    chosen
+        Which of the two the areas of shares are of; by default the first.
     """
     say = (lambda text: text) if reword is None else reword
     density = fitted.density_
@@ -101,7 +104,8 @@ def html_map(
         "mirrored": bool(isinstance(view, SphereView) and meaning.is_sky),
         "names": ["longitude", "latitude"] if manifold.has_longitudes else ["x₁", "x₂"],
     }
-    shown_in: Any = replace(density, frame=meaning)  # type: ignore[type-var]
+    best = fitted if chosen is None else chosen
+    shown_in: Any = replace(best.density_, frame=meaning)  # type: ignore[type-var]
     regions = [region_of_share(shown_in, share) for share in _SHARES]
     findings = _findings(fitted, beside, notes)
     facts = [(name, say(text)) for name, text in fitted.facts()]
@@ -110,7 +114,7 @@ def html_map(
         "map.html",
         data,
         title=escape(title),
-        headline=_headline(regions, density),
+        headline=_headline(regions, density, "" if beside is None else f" by {_name(best)}"),
         findings="\n".join(f'<li class="{kind}">{escape(say(text))}</li>' for kind, text in findings),
         regions=html_table(_region_rows(regions, density)),
         facts=facts_html(facts),
@@ -190,11 +194,12 @@ def _name(fitted: Mapped) -> str:
     return {"DensityMap": "the smooth map", "AdaptiveKernel": "kernels"}.get(type(fitted).__name__, "another map")
 
 
-def _headline(regions: Sequence[HighestDensityRegion], density: RegionDensity) -> str:
+def _headline(regions: Sequence[HighestDensityRegion], density: RegionDensity, by: str) -> str:
     half = regions[0]
     share = 100.0 * half.area / density.area
+    by = f",{escape(by)}," if by else ""
     return (
-        f"Half of the mass lies in <strong>{escape(half.area_text)}</strong>, {share:.2g} % of the region that was "
+        f"Half of the mass lies{by} in <strong>{escape(half.area_text)}</strong>, {share:.2g} % of the region that was "
         "observed."
     )
 
@@ -211,7 +216,10 @@ def _region_rows(regions: Sequence[HighestDensityRegion], density: RegionDensity
 
 def _findings(fitted: Mapped, beside: Mapped | None, notes: Sequence[str]) -> list[tuple[str, str]]:
     """What to think of a map, in sentences: the kind and the text of each."""
-    found = [("note", "Outside the border nothing was observed: nothing is coloured there, and nothing is known.")]
+    found = []
+    if fitted.density_.region.has_border:
+        text = "Outside the border nothing was observed: nothing is coloured there, and nothing is known."
+        found.append(("note", text))
     if beside is not None and np.isfinite(fitted.held_out_) and np.isfinite(beside.held_out_):
         gain = fitted.held_out_ - beside.held_out_
         better, worse = (fitted, beside) if gain >= 0.0 else (beside, fitted)
