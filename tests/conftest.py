@@ -1,5 +1,6 @@
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,15 @@ settings.load_profile("tmsm")
 # interrupt theirs.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _figures_are_closed():
+    """A test's figures end with it: pyplot keeps them all, and warns from the twenty-first on."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
 
 SIMULATIONS = ("statistical", "paper")
 

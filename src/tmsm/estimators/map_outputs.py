@@ -75,8 +75,10 @@ def write_map(
         if shares is not None:
             options["shares"] = shares
         figure = fitted.plot(**options).figure_
-        write_whole(path, lambda temporary: figure.savefig(temporary, format=ending.lstrip("."), dpi=150))
-        _close(figure)
+        try:
+            write_whole(path, lambda temporary: figure.savefig(temporary, format=ending.lstrip("."), dpi=150))
+        finally:
+            _close(figure)
 
 
 def _close(figure: Any) -> None:
