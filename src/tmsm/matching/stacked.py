@@ -22,7 +22,6 @@ import numpy as np
 
 from tmsm.data.rows import Block
 from tmsm.foundation.arrays import FloatArray, IntArray, row_dots
-from tmsm.manifolds import Sphere
 from tmsm.matching.equations import Equations, Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
@@ -112,8 +111,9 @@ class Stacked(Equations):
     @cached_property
     def _plan(self) -> StackPlan | None:
         """The equations for compiled loops: on S², of a mean direction alone, with saturating weights; else None."""
-        manifold = self.polynomials.manifold
-        if self.exposure is not None or manifold != Sphere(2) or not isinstance(self.model, VonMisesFisher):
+        if self.exposure is not None or not self.polynomials.manifold.has_loops:
+            return None
+        if not isinstance(self.model, VonMisesFisher):
             return None
         scales: list[float] = []
         parts = []

@@ -9,7 +9,6 @@ import numpy as np
 
 from tmsm.data.sources import RawBlock
 from tmsm.foundation.arrays import FloatArray
-from tmsm.manifolds import Sphere
 from tmsm.models.base import Model
 from tmsm.models.von_mises_fisher import VonMisesFisher
 from tmsm.regions import Region
@@ -125,7 +124,7 @@ class Program:
 
 def program_of(model: Model, weight: Weight, region: Region) -> Program | None:
     """The loops for a model, a resolved weight and a region; None where only arrays will do."""
-    if not isinstance(model, VonMisesFisher) or region.manifold != Sphere(2):
+    if not isinstance(model, VonMisesFisher) or not region.manifold.has_loops:
         return None
     border, form = region.row_border, weight.row_form()
     if border is None or form is None:
