@@ -92,7 +92,12 @@ class DeviceSource(Source):
 
     def _rows(self, piece: slice) -> RawBlock:
         weight = None if self.weight is None else self.weight[piece]
-        return RawBlock(piece.start or 0, self.X[piece].copy_to_host(), weight, None)
+        return RawBlock(piece.start or 0, self._copied(piece), weight, None)
+
+    def _copied(self, piece: slice) -> FloatArray:
+        from tmsm.data.device_rows import copied_rows
+
+        return copied_rows(self.X, piece)
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
         return (self._rows(slice(start, start + size)) for start in range(0, len(self), size))

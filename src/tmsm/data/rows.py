@@ -145,9 +145,7 @@ class Rows:
             return cls(X, region, outside)
         if is_on_device(X):
             if groups is not None or covariates is not None:
-                raise InvalidInputError(
-                    "Rows on a graphics card take no groups or covariates: copy them to memory."
-                )
+                raise InvalidInputError("Rows on a graphics card take no groups or covariates: copy them to memory.")
             device = DeviceSource.of(X, region.manifold)
             return cls(replace(device, weight=check_sample_weight(sample_weight, len(device))), region, outside)
         framed = framed_points(X) if region.manifold.has_longitudes or isinstance(X, FramedPoints) else None

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba import cuda, float64, int64
+from numba import cuda, float64, int32
 
 from tmsm.foundation.arrays import FloatArray
 from tmsm.regions.polygon.arcs import nearest_arc
@@ -89,7 +89,7 @@ def _kernel(border_kind: str, weight_kind: str, task: str) -> Any:
     def kernel(points, weight, border, boxes, arcs, first, numbers, theta, partial):  # type: ignore[no-untyped-def]
         total = cuda.local.array(length, float64)
         f = cuda.local.array(9, float64)
-        stack, bounds = cuda.local.array(64, int64), cuda.local.array(64, float64)
+        stack, bounds = cuda.local.array(32, int32), cuda.local.array(32, float64)
         shared = cuda.shared.array(threads, float64)
         for k in range(length):
             total[k] = 0.0
@@ -130,11 +130,27 @@ def _kernel(border_kind: str, weight_kind: str, task: str) -> Any:
                     total[head + k] += f[k]
             if with_squares or with_features:
                 f[6], f[7], f[8] = residual(x, y, z, u, v, w, a, c, delta, theta[0], theta[1], theta[2])
-                at = head if with_squares else head + 9
-                for k in range(6 if with_squares else 0, 9):
-                    for j in range(k, 9):
-                        total[at] += f[k] * f[j]
-                        at += 1
+                # Loops of constant length are unrolled, so that all sums stay in registers.
+                if with_features:
+                    at = head + 9
+                    for j in range(9):
+                        total[at + j] += f[0] * f[j]
+                    for j in range(8):
+                        total[at + 9 + j] += f[1] * f[1 + j]
+                    for j in range(7):
+                        total[at + 17 + j] += f[2] * f[2 + j]
+                    for j in range(6):
+                        total[at + 24 + j] += f[3] * f[3 + j]
+                    for j in range(5):
+                        total[at + 30 + j] += f[4] * f[4 + j]
+                    for j in range(4):
+                        total[at + 35 + j] += f[5] * f[5 + j]
+                at = head + 39 + 9 if with_features else head
+                for j in range(3):
+                    total[at + j] += f[6] * f[6 + j]
+                for j in range(2):
+                    total[at + 3 + j] += f[7] * f[7 + j]
+                total[at + 5] += f[8] * f[8]
         me = cuda.threadIdx.x
         for k in range(length):
             shared[me] = total[k]
