@@ -153,6 +153,9 @@ class Rows:
         source = ArraySource(table, check_sample_weight(sample_weight, len(table)), groups, covariates)
         return cls(source, region, outside, PLAIN if framed is None else framed.frame)
 
+    # Whether `map` reads the source in blocks, that threads can share.
+    comes_in_blocks = True
+
     def __len__(self) -> int:
         return len(self.source)
 
@@ -229,7 +232,7 @@ class Rows:
         are added in their order.
         """
         total: Any = None
-        for part in self._threaded_map(function) if threaded else self.map(function):
+        for part in self._threaded_map(function) if threaded and self.comes_in_blocks else self.map(function):
             total = part if total is None else total + part
         return cast("T | None", total)
 

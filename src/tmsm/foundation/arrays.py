@@ -18,6 +18,7 @@ __all__ = [
     "padded",
     "row_dots",
     "row_norms",
+    "row_squares",
     "safe_divide",
     "safe_inverse",
     "weighted_gram",
@@ -52,9 +53,14 @@ def padded(V: FloatArray, columns: slice, D: int) -> FloatArray:
     return out
 
 
+def row_squares(V: FloatArray) -> FloatArray:
+    """Squared Euclidean length of each row, shape (n,)."""
+    return row_dots(V, V)
+
+
 def row_norms(V: FloatArray) -> FloatArray:
     """Euclidean length of each row, shape (n,)."""
-    squared = row_dots(V, V)
+    squared = row_squares(V)
     return np.sqrt(squared, out=squared)
 
 

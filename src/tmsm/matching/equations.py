@@ -14,7 +14,7 @@ import numpy as np
 
 from tmsm.data.groups import GroupSums, require_groups
 from tmsm.data.rows import Block, Rows
-from tmsm.foundation.arrays import FloatArray, weighted_gram
+from tmsm.foundation.arrays import FloatArray, row_squares, weighted_gram
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.models.nonlinear import NonlinearModel, parameter_sizes
@@ -40,6 +40,8 @@ _MAX_TILT = 2.0
 _LEAST_REST = 0.5
 # Of differences in θ, as a share of its size: e itself may come from differences of a smaller step.
 _STEP = 1e-4
+# Eigenvalues of a metric below this share of the largest one are rounding.
+_ROUNDING = 1e-13
 
 
 class Terms(ABC):
@@ -383,6 +385,8 @@ def tilt_equations(
     if rows.groups is not None:
         return _tilt_groups(equations, rows, theta, multiplier, metric)
 
+    root = _root_of(metric)
+
     def block_sums(block: Block) -> TiltedSums:
         terms = equations.terms(block)
         e = terms.residuals(theta)
@@ -390,16 +394,23 @@ def tilt_equations(
         away = e - mean
         share = w / weight_sum
         tilt = np.exp(np.clip(-share * (away @ multiplier), -_MAX_TILT, _MAX_TILT))
-        leverage = share**2 * np.einsum("ij,ij->i", away @ metric, away)
-        return TiltedSums(
-            weighted_gram(away, (w / np.maximum(1.0 - leverage, _LEAST_REST)) ** 2),
-            weighted_gram(e, w**2 * tilt),
-            LinearSums.of(terms, block, w * tilt),
-        )
+        leverage = share**2 * row_squares(away @ root.T)
+        # Rows times the roots of their weights: of a matrix with itself BLAS computes one half alone.
+        away *= (w / np.maximum(1.0 - leverage, _LEAST_REST))[:, None]
+        e *= (w * np.sqrt(tilt))[:, None]
+        return TiltedSums(weighted_gram(away, None), weighted_gram(e, None), LinearSums.of(terms, block, w * tilt))
 
     sums = rows.total(block_sums, threaded=equations.has_loops)
     assert sums is not None, "there are rows inside"
     return sums
+
+
+def _root_of(metric: FloatArray) -> FloatArray:
+    """R, shape (k, m), with M = RᵀR, for a metric M of the rank k."""
+    values, vectors = np.linalg.eigh(metric)
+    kept = values > _ROUNDING * values[-1]
+    root: FloatArray = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    return root
 
 
 def _tilt_groups(
@@ -409,7 +420,7 @@ def _tilt_groups(
     assert residuals.by_group is not None
     parts, W = residuals.group_parts, residuals.weight_sum
     tilt = np.exp(np.clip(-(parts @ multiplier) / W, -_MAX_TILT, _MAX_TILT))
-    leverage = np.einsum("ij,ij->i", parts @ metric, parts) / W**2
+    leverage = row_squares(parts @ _root_of(metric).T) / W**2
 
     def block_sums(block: Block) -> LinearSums:
         return LinearSums.of(equations.terms(block), block, block.weights() * tilt[block.groups])

@@ -100,6 +100,8 @@ class RowTable:
 class ResampledRows(Rows):
     """Some rows of a table, any of them any number of times, as one block that knows its equations."""
 
+    comes_in_blocks = False
+
     def __init__(self, table: RowTable, chosen: IntArray) -> None:
         chosen = np.sort(chosen)  # sums do not depend on the order, and memory is read faster in its own
         weight = None if table.weight is None else table.weight[chosen]
@@ -141,6 +143,8 @@ class ResampledRows(Rows):
 
 class _Thinned(Rows):
     """Some of resampled rows, spread evenly."""
+
+    comes_in_blocks = False
 
     def __init__(self, rows: ResampledRows, stride: int) -> None:
         super().__init__(ArraySource(rows.sample().X[::stride]), rows.region)
