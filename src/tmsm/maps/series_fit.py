@@ -149,6 +149,8 @@ class _Problem:
                 f"method='likelihood' needs nodes to integrate on, which this region of {manifold!r} does not have: "
                 "use method='score'."
             )
+        if self.method == "score":
+            self.exposure = KnownExposure.of(settings.log_exposure, rows, with_gradient=True)
 
     def carried(self, degree: int) -> int:
         """The degree, or the highest one below it that the rows can carry."""
