@@ -130,7 +130,7 @@ def test_a_method_that_is_asked_for_is_taken(command, method, name):
         (("points.csv", "--method", "smooth"), "--method='smooth' is not an option. Choose one of"),
         (("points.csv", "--degree", "100"), "degree must be 40 at most; got 100."),
         (("points.csv", "--smoothing", "-1"), "smoothing must be"),
-        (("points.csv", "--method", "kernel", "--degree", "5"), "--degree and --smoothing are for a series"),
+        (("points.csv", "--method", "kernel", "--degree", "5"), "--degree and --smoothing are for the smooth map"),
         (("five.csv", "--method", "series"), "5 different places are too few for a map"),
         (("spot.csv", "--method", "series"), "All 50 rows are the same point: there is no density to map."),
         (("spot.csv",), "1 different place is too few for kernels"),
