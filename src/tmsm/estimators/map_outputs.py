@@ -65,7 +65,7 @@ def check_file(path: Path, region: Region, frame: Frame, *, step: float | None =
         if step is not None:
             grid_of(region, frame, check_number(step, "step", above=0.0))
     elif ending == ".fits":
-        check_nside(region, 1 if nside is None else check_count(nside, "nside"))
+        check_nside(region, None if nside is None else check_count(nside, "nside"))
     elif ending not in PICTURES and not manifold.has_longitudes:
         raise InvalidInputError(f"GeoJSON holds places on S², not points of {manifold!r}.")
     return ending

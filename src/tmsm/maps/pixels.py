@@ -93,10 +93,12 @@ def bands(density: RegionDensity, X: FloatArray, level: float) -> tuple[FloatArr
     return value, value - reach, value + reach
 
 
-def check_nside(region: Region, nside: int) -> None:
-    """Raise where HEALPix pixels of a region are not possible or too many, or too large where these are few."""
+def check_nside(region: Region, nside: int | None) -> None:
+    """Raise where HEALPix pixels of a region are not possible, too many, or so few that none lies inside."""
     if not region.manifold.has_longitudes:
         raise InvalidInputError(f"HEALPix pixels are of the sphere S², and this map is of {region.manifold!r}.")
+    if nside is None:
+        return
     count = 12 * nside**2
     if count > _MOST_PIXELS:
         raise InvalidInputError(f"nside={nside} has {count:,} pixels, too many: take a smaller one.")
