@@ -68,4 +68,4 @@ def map_html(fitted: Mapped) -> str:
     body = "".join(f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in fitted.facts())
     display = MapDisplay(fitted.density_, fitted.kept_rows_)
     picture = embedded_picture(lambda ax: display.plot(ax, legend=False), "density map")
-    return f"<div><strong>{escape(type(fitted).__name__)}</strong><table><tbody>{body}</tbody></table>{picture}</div>"
+    return f"<div><strong>{escape(full_name(fitted))}</strong><table><tbody>{body}</tbody></table>{picture}</div>"

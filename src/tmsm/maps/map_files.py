@@ -96,7 +96,7 @@ def write_healpix(path: Path, pixels: Pixels, title: str) -> None:
     header = {
         "PIXTYPE": "HEALPIX", "ORDERING": "RING", "NSIDE": pixels.nside, "FIRSTPIX": 0,
         "LASTPIX": pixels.density.size - 1, "INDXSCHM": "IMPLICIT", "OBJECT": "FULLSKY", "BUNIT": unit,
-        "LEVEL": pixels.level, "TITLE": shorten(title, 64).encode("ascii", "replace").decode(), "CREATOR": "tmsm",
+        "LEVEL": pixels.level, "TITLE": shorten(title, 200).encode("ascii", "replace").decode(), "CREATOR": "tmsm",
     }  # fmt: skip
     if frame is not None and frame.name in _COORDSYS:
         header["COORDSYS"] = _COORDSYS[frame.name]

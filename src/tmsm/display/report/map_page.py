@@ -218,8 +218,8 @@ def _headline(regions: Sequence[HighestDensityRegion], density: RegionDensity, b
     share = 100.0 * one.area / density.area
     mass = "Half" if one.share == 0.5 else f"{100.0 * one.share:g} %"
     return (
-        f"{mass} of the mass lies, by the {escape(by)}, in <strong>{escape(one.area_text)}</strong>, {share:.2g} % of "
-        "the region that was observed."
+        f"{mass} of the mass lies, by the {escape(by)}, in an area of <strong>{escape(one.area_text)}</strong>, "
+        f"{share:.2g} % of the region that was observed."
     )
 
 
