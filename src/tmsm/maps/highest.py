@@ -40,11 +40,6 @@ class HighestDensityRegion:
         The level: inside the log density is higher.
     area
         Its area: steradians on S², squares of the unit in the plane.
-
-    Notes
-    -----
-    Where the density is flat at the level, many regions are the smallest: ``area`` is that of any of them, and
-    ``contains`` and ``rings`` take the whole flat part, which holds more than the share.
     """
 
     share: float
