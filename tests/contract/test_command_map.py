@@ -130,7 +130,28 @@ def test_a_method_that_is_asked_for_is_taken(command, method, name):
         (("points.csv", "--method", "smooth"), "--method='smooth' is not an option. Choose one of"),
         (("points.csv", "--degree", "100"), "degree must be 40 at most; got 100."),
         (("points.csv", "--smoothing", "-1"), "smoothing must be"),
-        (("points.csv", "--method", "kernel", "--degree", "5"), "--degree and --smoothing are for a series"),
+        (("points.csv", "--smoothing", "1e-20"), "does not converge"),
+        (("points.csv", "--out", "a.png", "--out", "./a.png"), "--out a.png stands there twice"),
+        (
+            ("points.csv", "--step", "1", "--out", "a.png"),
+            "--step is for a GeoTIFF: add --out FILE.tif, or leave --step",
+        ),
+        (("points.csv", "--nside", "8"), "--nside is for a HEALPix map: add --out FILE.fits"),
+        (("points.csv", "--error", "--html", "a.html"), "--error is for pictures"),
+        (("points.csv", "--points"), "--points is for pictures"),
+        (("points.csv", "--mark", "a=0,50"), "--mark is for pictures and pages"),
+        (("points.csv", "--step", "0", "--out", "a.tif"), "--step must be finite and greater than 0; got 0."),
+        (("points.csv", "--step", "1e-7", "--out", "a.png", "--out", "a.tif"), "--step 1e-07 makes"),
+        (("points.csv", "--step", "300", "--out", "a.tif"), "No pixel of --step 300 has its centre inside the region"),
+        (
+            ("points.csv", "--nside", "1", "--out", "a.fits"),
+            "pixels of --nside 1 has its centre inside the region. Take",
+        ),
+        (
+            ("points.csv", "--sky", "icrs", "--columns", "lon,lat", "--out", "a.tif"),
+            "write a map of the sky as HEALPix",
+        ),
+        (("points.csv", "--method", "kernel", "--degree", "5"), "--degree and --smoothing are for the smooth map"),
         (("five.csv", "--method", "series"), "5 different places are too few for a map"),
         (("spot.csv", "--method", "series"), "All 50 rows are the same point: there is no density to map."),
         (("spot.csv",), "1 different place is too few for kernels"),
@@ -190,4 +211,49 @@ def test_the_page_works_in_a_browser(command, folder, browser):  # noqa: F811
     everything = browser.execute_script("return document.getElementById('map').data[0].z.flat().length")
     assert first.size < 0.9 * everything
     assert browser.execute_script("return document.getElementById('second').hidden") is False
+    assert [one for one in browser.get_log("browser") if one["level"] == "SEVERE"] == []
+
+
+def test_the_page_is_about_kernels_where_these_are_chosen(command, folder, browser):  # noqa: F811
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    rng = np.random.default_rng(0)
+    centres = tmsm.lonlat_to_xyz([-15.0, -5.0, 4.0, 12.0], [45.0, 58.0, 42.0, 52.0])
+    X = np.vstack([centres + 0.003 * rng.standard_normal((4, 3)) for _ in range(15)])
+    write(folder / "spots.csv", X / np.linalg.norm(X, axis=1)[:, None])
+    sky = ["--sky", "icrs", "--columns", "lon,lat", "--bad", "skip"]
+    table = (folder / "spots.csv").read_text().splitlines()
+    turned = [table[0], *(f"{float(row.split(',')[0]) % 360.0},{row.split(',')[1]}" for row in table[1:])]
+    (folder / "spots.csv").write_text("\n".join(turned) + "\n")
+    code, printed, _ = command("map", "spots.csv", *REGION, *sky, "--html", "spots.html", "--share", "0.8")
+    assert code == 0
+    assert "Kernel map: AdaptiveKernel, 60 points" in printed
+    assert "smooth map (DensityMap)" in printed
+    browser.get((folder / "spots.html").as_uri())
+    WebDriverWait(browser, 60).until(lambda b: b.execute_script("return document.body.dataset.drawn") == "yes")
+    ask = browser.execute_script
+    assert ask("return document.getElementById('first').textContent").startswith("Kernel map (AdaptiveKernel) chosen")
+    assert "80 % of the mass lies, by the kernel map" in ask("return document.body.textContent")
+    # The slider is with the smooth map, and moves that one alone.
+    assert ask("return document.getElementById('second').contains(document.getElementById('smoothing'))")
+    values = "return document.getElementById('{}').data[0].z.flat().filter((v) => v !== null)"
+    kernels, smooth = (np.array(ask(values.format(name))) for name in ("map", "beside"))
+    ask(
+        "const s = document.getElementById('smoothing'); s.value = +s.value ? 0 : +s.max; "
+        "s.dispatchEvent(new Event('input'));"
+    )
+    assert np.array_equal(np.array(ask(values.format("map"))), kernels)
+    assert not np.array_equal(np.array(ask(values.format("beside"))), smooth)
+    # One scale of colours, and degrees of the sky.
+    scales = [
+        ask(f"const d = document.getElementById('{k}').data[0]; return [d.zmin, d.zmax]") for k in ("map", "beside")
+    ]
+    assert scales[0] == scales[1]
+    assert max(kernels) <= scales[0][1] + 1e-9
+    labels = ask("return document.getElementById('map').layout.xaxis.ticktext")
+    assert {"0°", "350°"} <= set(labels) or "345°" in labels
+    assert not any("−" in one for one in labels)
+    # The chosen map has a band of its own.
+    ask("const w = document.getElementById('what'); w.value = 'high'; w.dispatchEvent(new Event('change'));")
+    assert (np.array(ask(values.format("map"))) > kernels - 1e-9).all()
     assert [one for one in browser.get_log("browser") if one["level"] == "SEVERE"] == []

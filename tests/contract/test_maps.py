@@ -295,6 +295,87 @@ def test_a_report_is_one_page(fits, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kernels.html", "series.html"]
 
 
+def data_of(page):
+    """What the scripts of a page have to draw."""
+    return json.loads(page.split('id="data">')[1].split("</script>")[0])
+
+
+def test_the_page_is_about_the_map_that_writes_it(fits, tmp_path):
+    series, kernels = fits["series"], fits["kernels"]
+    for first, other in ((series, kernels), (kernels, series)):
+        first.report(tmp_path / "both.html", beside=other, shares=[0.3, 0.95])
+        page = (tmp_path / "both.html").read_text()
+        name = first.map_name
+        assert f"30 % of the mass lies, by the {name}, in an area of <strong>" in page
+        assert f"<h2>Where most of it lies, by the {name}</h2>" in page
+        assert "<td" in page
+        assert "50 %" not in page.split("<script>")[0]
+        captions = page.split("<figcaption>")[1:]
+        assert captions[0].startswith(f"{name.capitalize()} ({type(first).__name__})")
+        assert 'class="chosen"' in captions[0]
+        assert 'class="chosen"' not in captions[1]
+        why = "likelier under it" if first.held_out_ >= other.held_out_ else "as it was asked for"
+        assert why in captions[0]
+        # Each map has its own band; the slider is that of the smooth map.
+        data = data_of(page)
+        assert data["smooth"] == [first, other].index(series)
+        assert [one["chance"] for one in data["maps"]] == [first is kernels, other is kernels]
+        inside = np.array(data["maps"][0]["errors"])
+        assert inside.shape == (len(data["seen"]),)
+        assert inside.min() > 0
+
+
+def test_the_page_names_the_frame_of_the_sky(fits, tmp_path):
+    fits["series"].report(tmp_path / "sky.html", frame="icrs")
+    page = (tmp_path / "sky.html").read_text()
+    data = data_of(page)
+    assert data["names"] == ["right ascension (ICRS)", "declination (ICRS)"]
+    assert data["degrees"] == "sky"
+    assert data["mirrored"]
+    assert "Directions are right ascension and declination, on the sky (ICRS) as seen from inside." in page
+    assert "square degrees" in page
+
+
+def test_there_is_no_picture_of_a_circle(tmp_path):
+    angles = np.random.default_rng(0).vonmises(0.5, 2.0, 200)
+    X = np.column_stack([np.cos(angles), np.sin(angles)])
+    fit = tmsm.DensityMap(tmsm.Everywhere(tmsm.Sphere(1)), degree=4, smoothing=1.0).fit(X)
+    words = r"no pictures and pages of maps on Sphere\(dim=1\).*predict gives the density at points"
+    for ask in (fit.plot, lambda: fit.write(tmp_path / "x.png"), lambda: fit.report(tmp_path / "x.html")):
+        with pytest.raises(ValueError, match=words):
+            ask()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_map_of_the_whole_sphere_is_cut_where_maps_are():
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    X = tmsm.VonMisesFisher().sample(
+        200, tmsm.Everywhere(tmsm.Sphere(2)), random_state=0, mean_direction=[-1.0, 0.0, 0.0], concentration=1.0
+    )
+    fit = tmsm.DensityMap(tmsm.Everywhere(tmsm.Sphere(2)), degree=3, smoothing=1.0).fit(X)
+    for frame, low, high in (("earth", -180.0, 180.0), ("icrs", 360.0, 0.0), ("galactic", 180.0, -180.0)):
+        display = fit.plot(frame=frame)
+        assert display.ax_.get_xlim() == (low, high)
+        assert 5 <= len(display.ax_.get_xticks()) <= 9
+        assert ("sky" in display.ax_.get_title()) is (frame != "earth")
+        plt.close(display.figure_)
+
+
+def test_a_band_of_chance_alone_says_so(fits):
+    import matplotlib.pyplot as plt
+
+    for name, fit in fits.items():
+        display = fit.plot(what="error")
+        label = display.figure_.axes[-1].get_ylabel()
+        assert "times or divided by" in label
+        assert ("chance alone" in label) is (name == "kernels")
+        plt.close(display.figure_)
+
+
 def test_a_picture_is_drawn(fit):
     import matplotlib as mpl
 
@@ -326,6 +407,91 @@ def test_maps_of_more_dimensions_have_no_rings():
         assert np.isfinite(fit.logpdf(rows)).all()
         with pytest.raises(ValueError, match=r"Pixels are for the sphere S² and for the plane"):
             fit.predict(step=0.5)
+
+
+def test_regions_across_the_antimeridian_have_the_same_contours_as_others():
+    shapely = pytest.importorskip("shapely")
+    rng, side = np.random.default_rng(0), 0.1
+    places = side * np.clip(rng.normal(0.0, 0.4, (300, 2)), -0.99, 0.99)
+
+    def areas(middle):
+        region = tmsm.LonLatBox(middle - side, -side, middle + side if middle < 180 else side - middle, side)
+        X = tmsm.lonlat_to_xyz(middle + places[:, 0], places[:, 1])
+        fit = tmsm.DensityMap(region, degree=4, smoothing=1.0).fit(X)
+        found = fit.to_geojson([0.25, 0.9])["features"]
+        shapes = [shapely.geometry.shape(one["geometry"]) for one in found]
+        assert all(one.is_valid for one in shapes)
+        assert all(one.bounds[0] >= -180.0 and one.bounds[2] <= 180.0 for one in shapes)
+        stated = [fit.highest_density_region(share).area for share in (0.9, 0.25)]
+        return [one.area for one in shapes], np.degrees(np.degrees(stated))
+
+    across, stated = areas(180.0)
+    np.testing.assert_allclose(across, stated, rtol=0.01)
+    np.testing.assert_allclose(across, areas(20.0)[0], rtol=0.01)
+
+
+def test_a_geotiff_of_one_row_is_in_its_place(tmp_path):
+    rasterio = pytest.importorskip("rasterio")
+    rng = np.random.default_rng(0)
+    X = tmsm.lonlat_to_xyz(rng.uniform(4.0, 24.0, 200), rng.uniform(50.06, 50.44, 200))
+    fit = tmsm.DensityMap(tmsm.LonLatBox(4.0, 50.05, 24.0, 50.45), degree=3, smoothing=1.0).fit(X)
+    fit.write(tmp_path / "row.tif", step=0.5)
+    with rasterio.open(tmp_path / "row.tif") as file:
+        assert file.res == (0.5, 0.5)
+        assert (file.bounds.bottom, file.bounds.top) == (50.0, 50.5)
+        assert file.bounds.left <= 4.0
+        assert file.bounds.right >= 24.0
+        assert file.height == 1
+    fit.write(tmp_path / "fine.tif", step=0.1)
+    with rasterio.open(tmp_path / "fine.tif") as file:
+        # Multiples of a tenth, without the rounding of sums.
+        assert [float(f"{edge:.1f}") for edge in file.bounds[:1]] == list(file.bounds[:1])
+
+
+def test_files_state_their_units_and_what_they_are_of(fits, tmp_path):
+    fits_files = pytest.importorskip("astropy.io.fits")
+    fit, radius = fits["series"], 6371.0088
+    fit.write(tmp_path / "map.fits", nside=8)
+    header = fits_files.getheader(tmp_path / "map.fits", 1)
+    assert [header[f"TUNIT{k}"] for k in (1, 2, 3)] == 3 * ["sr-1"]
+    assert header["TITLE"] == "density inside cap of 34.3775° round lon 0.000°, lat 90.000°".replace("°", "?")
+    # GeoJSON and GeoTIFF mean the Earth, also where the rows do not say so.
+    half, found = fit.highest_density_region(0.5), fit.to_geojson([0.5])["features"][0]["properties"]
+    assert found["density_unit"] == "probability per square kilometre"
+    assert found["density"] == pytest.approx(np.exp(half.log_density) / radius**2)
+    assert found["area"].endswith(" km²")
+    assert float(found["area"][:-4].replace(",", "")) == pytest.approx(half.area * radius**2, rel=0.01)
+    assert half.area_text.endswith(" square degrees")
+
+
+def test_facts_are_in_degrees_and_count_what_there_is(fits, X):
+    facts = dict(fits["series"].facts())
+    assert facts["region"] == "cap of 34.3775° round lon 0.000°, lat 90.000°"
+    assert "rows that took no part in the fit" in facts["held out"]
+    assert dict(fits["kernels"].facts())["held out"].split(", ")[1] == facts["held out"].split(", ")[1]
+    one = tmsm.DensityMap(CAP & ~tmsm.Cap([1.0, 0.0, 0.0], 0.1), degree=3, smoothing=1.0)
+    assert dict(one.fit(np.vstack([X, X])).facts())["rows"] == "600, at 300 different places"
+    assert dict(one.facts())["region"].startswith("(cap of 34.3775° round lon 0.000°, lat 90.000°) & (cap of 174.27")
+    assert dict(one.fit(X, groups=np.arange(300) // 3).facts())["rows"] == "300, in 100 different groups"
+    assert "neighbours is 298, not 100,000" in tmsm.AdaptiveKernel(CAP, neighbours=100_000, width=1.0).fit(X).status_
+
+
+def test_an_exposure_may_jump_where_no_gradient_is_asked_for():
+    rng = np.random.default_rng(0)
+    lon, z = rng.uniform(-20.0, 20.0, 2000), rng.uniform(-0.3, 0.3, 2000)
+    seen = rng.uniform(size=2000) < np.where(lon > 0.0, 1.0, 0.3)
+    X = tmsm.lonlat_to_xyz(lon[seen], np.degrees(np.arcsin(z[seen])))
+    region, east = tmsm.LonLatBox(-20.0, -17.4576, 20.0, 17.4576), tmsm.LonLatBox(0.0, -17.4576, 20.0, 17.4576)
+
+    def strata(Z):
+        return np.log(np.where(tmsm.xyz_to_lonlat(Z)[0] > 0.0, 1.0, 0.3))
+
+    for make, more in ((tmsm.DensityMap, {"degree": 4, "smoothing": 1.0}), (tmsm.AdaptiveKernel, {"width": 0.3})):
+        share = make(region, log_exposure=strata, **more).fit(X).share(east)
+        assert abs(share - 0.5) < 0.05  # about three standard errors: a row in the west counts as 3.3
+        assert make(region, **more).fit(X).share(east) > 0.65
+    with pytest.raises(ValueError, match="Jumps have no gradient"):
+        tmsm.DensityMap(region, log_exposure=strata, method="score").fit(X)
 
 
 def test_fewer_rows_than_the_degree_can_carry(X):
@@ -454,6 +620,17 @@ def test_bad_settings_and_rows_are_one_sentence(X, ask, words):
         (lambda fit: fit.predict(nside=8192), "nside=8192 has 805,306,368 pixels, too many"),
         (lambda fit: fit.predict(step=0.0), "step must be finite and greater than 0; got 0"),
         (lambda fit: fit.predict(step=1e-6), "step=1e-06 makes .* pixels, too many: take a larger one"),
+        (lambda fit: fit.predict(step=200.0), "No pixel of step=200 has its centre inside the region: take a smaller"),
+        (
+            lambda fit: fit.predict(nside=1),
+            "None of the 12 pixels of nside=1 has its centre inside the region. Take a la",
+        ),
+        (lambda fit: fit.write("nowhere/map.tif", step=-1.0), "step must be finite and greater than 0; got -1"),
+        (lambda fit: fit.write("nowhere/map.fits", nside=8192), "nside=8192 has 805,306,368 pixels, too many"),
+        (
+            lambda fit: fit.report("nowhere/map.txt"),
+            r"'map\.txt' has an ending that no page is written for: use \.html",
+        ),
         (lambda fit: fit.predict([]), r"X must be a table of shape \(n, D\)"),
         (lambda fit: fit.interval([[0.0, 0.0, 1.0]], level=1.2), "level must be between 0 and 1; got 1.2"),
         (lambda fit: fit.sample(-1), "n must be at least 0; got -1"),

@@ -389,7 +389,7 @@ def test_smoothing_does_not_follow_copies():
         assert fit.freedom_ < plain.freedom_ + 6.0
         assert fit.held_out_ == pytest.approx(plain.held_out_, abs=0.05)
     assert free.freedom_ > plain.freedom_ + 15.0
-    assert "250 independent places or groups" in dict(twice.facts())["rows"]
+    assert "at 250 different places" in dict(twice.facts())["rows"]
 
 
 @pytest.mark.parametrize(

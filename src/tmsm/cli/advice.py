@@ -81,6 +81,10 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"\blog_exposure\b", "the exposure"),
     (r"\b([Uu])se AdaptiveKernel\b", r"\1se --method kernel"),
     (r"\bAdaptiveKernel resolves more", "--method kernel resolves more"),
+    (r"\bdegree must be", "--degree must be"),
+    (r"\b(step|nside)=", r"--\1 "),
+    (r"\blarger (?=nside\b)", "larger --"),
+    (r"\bsmaller (?=step\b)", "smaller --"),
     (r"\ba higher degree may resolve more", "a higher --degree may resolve more"),
 )  # fmt: skip
 

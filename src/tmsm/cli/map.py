@@ -48,22 +48,22 @@ def density_map(
     method: Annotated[
         str,
         typer.Option(
-            help="series (a smooth map), kernel (kernels that follow the density), or auto: the one under which points "
-            "that are held out are likelier.",
+            help="series (the smooth map), kernel (the kernel map, of kernels that follow the density), or auto: the "
+            "one under which points that are held out are likelier.",
         ),
     ] = "auto",
     degree: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="How fine a series is, such as 12.", parser=whole(1))
+        int | None, typer.Option(metavar="NUMBER", help="How fine the smooth map is, such as 12.", parser=whole(1))
     ] = None,
     smoothing: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="The ridge of a series, instead of the best one.", parser=real),
+        typer.Option(metavar="NUMBER", help="The ridge of the smooth map, instead of the best one.", parser=real),
     ] = None,
     share: Annotated[
         list[float] | None,
         typer.Option(
             metavar="SHARE",
-            help="Contours that hold such a share of the mass, such as 0.5; may be given several times.",
+            help="A share of the mass, such as 0.5, for the table, contours and the page; may be given several times.",
             parser=real,
         ),
     ] = None,
@@ -90,30 +90,26 @@ def density_map(
     from tmsm.cli.advice import for_command
     from tmsm.cli.borders import border_files, frame_of
     from tmsm.cli.inputs import Observed, read_marks
+    from tmsm.cli.map_options import check_files, check_map_options
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.screen import made_by, show_data, show_facts, show_table
     from tmsm.cli.streams import say
     from tmsm.display.report.map_page import html_map
-    from tmsm.estimators.map_outputs import PICTURES, check_ending
-    from tmsm.foundation.errors import InvalidInputError
-    from tmsm.foundation.validation import check_option
+    from tmsm.estimators.map_outputs import PICTURES, check_file
     from tmsm.foundation.whole_files import is_standard_output, write_text
 
-    check_option(method, ["auto", "series", "kernel"], "--method")
-    files = {f"--out {path}": path for path in out or []}
-    for path in files.values():
-        check_ending(path)
-    _check_page(html)
-    _check_shares(share)
-    if method == "kernel" and (degree is not None or smoothing is not None):
-        raise InvalidInputError("--degree and --smoothing are for a series: leave them out, or --method kernel.")
+    files = check_files(out or [], html, step=step, nside=nside, error=error, points=show_points, marks=bool(mark))
+    check_map_options(method, degree, smoothing, share or [])
     read = [points, *border_files(region), *([exposure] if exposure is not None else [])]
-    check_outputs(read, {"--json": Path("-") if json else None, **files, "--html": html})
+    outputs = {f"--out {path}": path for path in files}
+    check_outputs(read, {"--json": Path("-") if json else None, **outputs, "--html": html})
     marks = read_marks(mark or [], frame_of(sky))
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
         outside=outside, exposure=exposure,
     )  # fmt: skip
+    for path in files:
+        check_file(path, observed.border, frame_of(sky), step=step, nside=nside)
     maps = _fitted(observed, method, degree, smoothing, both=html is not None)
     chosen = max(maps.values(), key=lambda one: one.held_out_) if method == "auto" else maps[method]
     shares = share or [0.5, 0.9]
@@ -122,44 +118,26 @@ def density_map(
         show_data(_content(maps, chosen, shares))
     elif html is None or not is_standard_output(html):
         facts = [(name, for_command(text)) for name, text in chosen.facts()]
-        show_facts(f"{type(chosen).__name__}, {chosen.n_samples_:,} points", facts)
+        show_facts(f"{chosen.map_name.capitalize()}: {type(chosen).__name__}, {chosen.n_samples_:,} points", facts)
         show_table("Smallest areas that hold a share of the mass", _area_rows(chosen, shares))
         if len(maps) > 1:
             show_table("Points that were held out", _comparison_rows(maps, chosen))
     for note in notes:
         say(note)
-    for path in files.values():
+    for path in files:
         options: dict[str, Any] = {}
         if path.suffix.lower() in PICTURES:
             options = {"what": "error" if error else "density", "rows": show_points, "marks": marks}
         chosen.write(path, step=step, nside=nside, shares=share or None, **options)
         say(f"Map: {path}")
     if html is not None:
-        # The smooth map has a slider, so that it comes first.
-        first, *others = maps.values()
+        others = [one for one in maps.values() if one is not chosen]
         page = html_map(
-            first, title=f"{points.name} inside {region}", path=first.smoothings_, beside=others[0] if others else None,
-            made_by=made_by(), marks=marks, notes=notes, reword=for_command, chosen=chosen,
+            chosen, title=f"{points.name} inside {region}", beside=others[0] if others else None, made_by=made_by(),
+            marks=marks, notes=notes, reword=for_command, shares=shares,
         )  # fmt: skip
         write_text(html, page)
         say(f"Page: {html}")
-
-
-def _check_page(html: Path | None) -> None:
-    from tmsm.cli.outputs import PAGES
-    from tmsm.foundation.errors import InvalidInputError
-    from tmsm.foundation.whole_files import is_standard_output
-
-    if html is not None and not is_standard_output(html) and html.suffix.lower() not in PAGES:
-        raise InvalidInputError(f"--html {str(html)!r} must end in {', '.join(PAGES)}.")
-
-
-def _check_shares(shares: list[float] | None) -> None:
-    from tmsm.foundation.errors import InvalidInputError
-
-    for one in shares or []:
-        if not 0.0 < one < 1.0:
-            raise InvalidInputError(f"--share {one:g} must be between 0 and 1, such as 0.5 for 50 %.")
 
 
 def _fitted(
@@ -187,9 +165,10 @@ def _fitted(
             found[name] = estimator.fit(observed.points, groups=observed.labels)
         except EstimationError as error:
             # What one cannot carry the other may; where it was asked for, or nothing is left, that is an error.
-            if method == name or (name == "kernel" and not found):
+            asked = method == name or (name == "series" and (degree is not None or smoothing is not None))
+            if asked or (name == "kernel" and not found):
                 raise
-            say(f"{'A smooth map' if name == 'series' else 'A map of kernels'} is not there: {error}")
+            say(f"The {estimator.map_name} could not be made: {error}")
     return found
 
 
@@ -202,9 +181,11 @@ def _area_rows(fitted: MapEstimator, shares: list[float]) -> list[list[str]]:
 
 
 def _comparison_rows(maps: dict[str, MapEstimator], chosen: MapEstimator) -> list[list[str]]:
+    from tmsm.display.map_summary import full_name
+
     rows = [["map", "mean log density", ""]]
-    for name, one in maps.items():
-        rows.append([name, f"{one.held_out_:.5g}", "shown" if one is chosen else ""])
+    for one in maps.values():
+        rows.append([full_name(one), f"{one.held_out_:.5g}", "chosen" if one is chosen else ""])
     return rows
 
 

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from tmsm.data.rows import Rows
-from tmsm.estimators.mapped import MapEstimator
+from tmsm.display.region_words import region_in_words
+from tmsm.estimators.mapped import HELD_OUT, MapEstimator, rows_in_words
 from tmsm.foundation.validation import check_count, check_number
 from tmsm.maps.kernel_density import KernelDensity
 from tmsm.maps.kernel_fit import KernelFit, KernelSettings, fit_kernels, log_seen
@@ -123,7 +124,7 @@ class AdaptiveKernel(MapEstimator):
 
     @property
     def held_out_(self) -> float:
-        """Mean log density of rows that were left out, as they were seen."""
+        """Mean log density of rows that were held out, as they were seen."""
         return self.result_.held_out
 
     @property
@@ -132,7 +133,21 @@ class AdaptiveKernel(MapEstimator):
         exact = "exactly along the border" if self.result_.exact else "by draws"
         cut = f" Each kernel is cut at the border, {exact}." if self.density_.region.has_border else ""
         kind = "Kernels whose widths follow the density" if self.result_.widths.power > 0.0 else "Kernels of one width"
-        return " ".join([f"{kind}.{cut}", *self.result_.notes])
+        return " ".join([f"{kind}.{cut}", *self.cautions])
+
+    @property
+    def cautions(self) -> list[str]:
+        """What to be wary of, in sentences that are in `status_` too."""
+        used, asked = self.result_.widths.k, self.neighbours
+        if asked == "auto" or used >= asked:
+            return super().cautions
+        fewer = f"neighbours is {used:,}, not {asked:,}: there are no more places or groups to look for."
+        return [*super().cautions, fewer]
+
+    @property
+    def map_name(self) -> str:
+        """What pages and tables call this kind of map."""
+        return "kernel map"
 
     def _log_seen(self) -> float:
         exposure = self._exposure
@@ -144,15 +159,15 @@ class AdaptiveKernel(MapEstimator):
         manifold = density.region.manifold
         unit = density.frame.unit if manifold.has_longitudes else manifold.distance_unit
         low, middle, high = (unit.text(one) for one in np.quantile(self.widths_, (0.05, 0.5, 0.95)))
-        rows = f"{fit.n_rows:,}" if fit.n_places == fit.n_rows else f"{fit.n_rows:,}, in {fit.n_places:,} places"
-        rows += f"; {fit.n_outside:,} outside the region were dropped" if fit.n_outside else ""
+        rows = rows_in_words(fit.n_rows, fit.n_places, "places", fit.n_outside)
         widths = f"{middle}, all equal"
         if fit.widths.power > 0.0:
             widths = f"{low} to {high} (5 to 95 % of the kernels), median {middle}: {fit.widths.in_words}"
-        found = [("region", repr(density.region)), ("rows", rows), ("widths", widths)]
+        region = region_in_words(density.region, density.frame)
+        found = [("region", region), ("rows", rows), ("widths", widths)]
         if density.background > 0.0:
             found.append(("background", f"{100.0 * density.background:.3g} % of the mass, uniform inside the region"))
-        found.append(("held out", f"{fit.held_out:.5g}, the mean log density of rows that were left out"))
+        found.append(("held out", HELD_OUT.format(fit.held_out)))
         if fit.exposure is not None:
             found.append(("exposure", f"{fit.exposure.description_of_values}; rows count with its inverse"))
         found.append(("band", "chance alone: the bias of the smoothing is not in it"))

@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from tmsm.data.rows import Rows
-from tmsm.estimators.mapped import MapEstimator
+from tmsm.display.region_words import region_in_words
+from tmsm.estimators.mapped import HELD_OUT, MapEstimator, rows_in_words
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_count, check_number, check_option
 from tmsm.maps.bases import BASES, MAX_DEGREE
@@ -166,7 +167,12 @@ class DensityMap(MapEstimator):
         """How the map was found and what to be wary of."""
         fit = self.result_
         how = "The maximum of the penalised likelihood." if fit.method == "likelihood" else "Penalised score matching."
-        return " ".join([how, *fit.notes])
+        return " ".join([how, *self.cautions])
+
+    @property
+    def map_name(self) -> str:
+        """What pages and tables call this kind of map."""
+        return "smooth map"
 
     def _log_seen(self) -> float:
         if self._exposure is None:
@@ -180,15 +186,15 @@ class DensityMap(MapEstimator):
         fit, density = self.result_, self.density_
         chosen = fit.path.chosen
         found = [
-            ("region", repr(density.region)),
-            ("rows", _rows_in_words(fit.n_rows, fit.n_places, fit.n_outside)),
+            ("region", region_in_words(density.region, density.frame)),
+            ("rows", rows_in_words(fit.n_rows, fit.n_places, "groups" if fit.grouped else "places", fit.n_outside)),
             ("functions", f"{density.series.words}, {density.series.size} in all"),
         ]
         if np.isfinite(chosen.smoothing):
             how = "chosen by rows that were held out" if self.smoothing == "auto" else "as given"
             found.append(("smoothing", f"{chosen.smoothing:.3g}, {how}; {chosen.freedom:.1f} effective parameters"))
         if fit.held_out_kind == "likelihood" and np.isfinite(chosen.held_out):
-            found.append(("held out", f"{chosen.held_out:.5g}, the mean log density of rows that were held out"))
+            found.append(("held out", HELD_OUT.format(chosen.held_out)))
         if density.plan is not None:
             found.append(("nodes", f"{len(density.nodes.X):,} quadrature nodes"))
         if fit.exposure is not None:
@@ -197,8 +203,3 @@ class DensityMap(MapEstimator):
             ("band", "chance and, on average over the region, the smoothing's bias; at sharp peaks too narrow")
         )
         return [*found, ("status", self.status_)]
-
-
-def _rows_in_words(n: int, places: int, n_outside: int) -> str:
-    text = f"{n:,}" if places == n else f"{n:,}, in {places:,} independent places or groups"
-    return text + (f"; {n_outside:,} outside the region were dropped" if n_outside else "")

@@ -8,17 +8,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tmsm.display.region_words import region_in_words
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.validation import check_count, check_number
 from tmsm.foundation.whole_files import write_whole
+from tmsm.manifolds.frames import Frame
 from tmsm.maps.highest import HighestDensityRegion
-from tmsm.maps.map_files import write_contours, write_geotiff, write_healpix
+from tmsm.maps.map_files import check_geotiff, write_contours, write_geotiff, write_healpix
+from tmsm.maps.pixels import check_nside, grid_of
 from tmsm.maps.region_density import RegionDensity
 from tmsm.maps.windows import flat_window, lonlat_extent
+from tmsm.regions import Region
 
-__all__ = ["ENDINGS", "PICTURES", "SHARES", "check_ending", "write_map"]
+__all__ = ["PAGES", "PICTURES", "RASTERS", "SHARES", "check_ending", "check_file", "check_page", "write_map"]
 
-PICTURES = (".png", ".svg", ".pdf", ".jpg")
-ENDINGS = (*PICTURES, ".tif", ".tiff", ".geojson", ".json", ".fits")
+PICTURES, RASTERS, PAGES = (".png", ".svg", ".pdf", ".jpg"), (".tif", ".tiff"), (".html", ".htm")
+ENDINGS = (*PICTURES, *RASTERS, ".geojson", ".json", ".fits")
 # Of regions of highest density that a file holds where nothing else is asked for.
 SHARES = (0.25, 0.5, 0.75, 0.9)
 # Pixels along the longer side of a raster, and HEALPix pixels across the region, where nothing is asked for.
@@ -46,6 +51,26 @@ def check_ending(path: Path) -> str:
     return ending
 
 
+def check_page(path: Path) -> None:
+    """Raise where a page has the ending of something else."""
+    if path.suffix.lower() not in PAGES:
+        raise InvalidInputError(f"{path.name!r} has an ending that no page is written for: use {', '.join(PAGES)}.")
+
+
+def check_file(path: Path, region: Region, frame: Frame, *, step: float | None = None, nside: int | None = None) -> str:
+    """The ending of a map's file; an error where a map of this region cannot be written there, with these pixels."""
+    ending, manifold = check_ending(path), region.manifold
+    if ending in RASTERS:
+        check_geotiff(frame if manifold.has_longitudes else None)
+        if step is not None:
+            grid_of(region, frame, check_number(step, "step", above=0.0))
+    elif ending == ".fits":
+        check_nside(region, None if nside is None else check_count(nside, "nside"))
+    elif ending not in PICTURES and not manifold.has_longitudes:
+        raise InvalidInputError(f"GeoJSON holds places on S², not points of {manifold!r}.")
+    return ending
+
+
 def write_map(
     fitted: _Map,
     path: Path,
@@ -57,19 +82,18 @@ def write_map(
     **options: Any,
 ) -> None:
     """Write a map in the format of its file's ending."""
-    ending, region = check_ending(path), fitted.density_.region
-    title = f"density inside {region!r}"
+    region, frame = fitted.density_.region, fitted.density_.frame
+    ending = check_file(path, region, frame, step=step, nside=nside)
+    title = f"density inside {region_in_words(region, frame)}"
     if ending not in PICTURES and options:
         raise InvalidTypeError(f"{next(iter(options))} is an option of pictures, and {path.name} is none.")
-    if ending in (".tif", ".tiff"):
+    if ending in RASTERS:
         pixels = fitted.predict(nside=None, step=_usual_step(fitted.density_) if step is None else step, level=level)
         write_geotiff(path, pixels, title)
     elif ending == ".fits":
         pixels = fitted.predict(nside=_usual_nside(fitted.density_) if nside is None else nside, step=None, level=level)
         write_healpix(path, pixels, title)
     elif ending in (".geojson", ".json"):
-        if not region.manifold.has_longitudes:
-            raise InvalidInputError(f"GeoJSON holds places on S², not points of {region.manifold!r}.")
         write_contours(path, [fitted.highest_density_region(share) for share in (shares or SHARES)])
     else:
         if shares is not None:

@@ -19,11 +19,11 @@ from tmsm.display.record import versions
 from tmsm.display.report.map_page import html_map
 from tmsm.estimators.base import check_exposure, check_is_region
 from tmsm.estimators.contract import Contract
-from tmsm.estimators.map_outputs import SHARES, write_map
+from tmsm.estimators.map_outputs import SHARES, check_page, write_map
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, NotFittedError
 from tmsm.foundation.validation import check_count, check_number, check_random_state
-from tmsm.foundation.whole_files import as_path, write_text
+from tmsm.foundation.whole_files import as_path, is_standard_output, write_text
 from tmsm.inference.delta import check_level
 from tmsm.manifolds.frames import PLAIN
 from tmsm.maps.highest import HighestDensityRegion
@@ -35,7 +35,16 @@ from tmsm.maps.shares import Share
 from tmsm.matching.exposure import KnownExposure
 from tmsm.regions import Region, SphericalPolygon
 
-__all__ = ["MapEstimator"]
+__all__ = ["HELD_OUT", "MapEstimator", "rows_in_words"]
+
+# What a summary says of rows that a map was judged by.
+HELD_OUT = "{:.5g}, the mean log density of rows that took no part in the fit"
+
+
+def rows_in_words(n: int, count: int, what: str, n_outside: int) -> str:
+    """How many rows there are, at how many places or in how many groups, and how many were dropped."""
+    text = f"{n:,}" if count == n else f"{n:,}, {'at' if what == 'places' else 'in'} {count:,} different {what}"
+    return text + (f"; {n_outside:,} outside the region were dropped" if n_outside else "")
 
 
 class MapEstimator(Contract):
@@ -110,6 +119,11 @@ class MapEstimator(Contract):
     @abstractmethod
     def status_(self) -> str:
         """How the map was found and what to be wary of."""
+
+    @property
+    def cautions(self) -> list[str]:
+        """What to be wary of, in sentences that are in `status_` too."""
+        return list(self.result_.notes)
 
     @abstractmethod
     def facts(self) -> list[tuple[str, str]]:
@@ -348,8 +362,13 @@ class MapEstimator(Contract):
             ``.png``, ``.svg``, ``.pdf`` or ``.jpg``: a picture.  ``.tif``: GeoTIFF with three bands, density and the
             ends of its band.  ``.geojson``: regions of highest density.  ``.fits``: HEALPix.
         **options
-            ``step`` of a GeoTIFF in degrees, ``nside`` of a HEALPix map, ``shares`` of contours, ``level`` of the band;
-            of a picture those of `plot`.
+            ``step`` of a GeoTIFF in degrees, ``nside`` of a HEALPix map (512 at most where none is given), ``shares``
+            of contours, ``level`` of the band; of a picture those of `plot`.
+
+        Notes
+        -----
+        GeoTIFF and GeoJSON mean the Earth: unless the rows are known to be on the sky their densities are per square
+        kilometre.  A HEALPix map has them so where the rows are known to be on the Earth, else per steradian.
         """
         write_map(self, as_path(path), **options)
 
@@ -361,28 +380,38 @@ class MapEstimator(Contract):
         beside: MapEstimator | None = None,
         marks: Mapping[str, Any] | None = None,
         frame: str | None = None,
+        shares: Sequence[float] = (0.5, 0.9),
     ) -> None:
         """Write the map as one HTML page, with a slider for its smoothing and its band.
 
         Parameters
         ----------
         path
-            The file; one that is there is replaced.
+            The file, which ends in ``.html``; one that is there is replaced.
         title
             Heading of the page.
         beside
-            Another fitted map of the same rows, to be shown beside this one.
+            Another fitted map of the same rows, to be shown below this one.
         marks
             Places to show, label -> one point (3,) or several (n, 3).
         frame
             What directions on S² stand for: "earth", "icrs", "galactic" or "plain"; by default as the rows have it.
+        shares
+            Of the mass: the page tells the smallest areas that hold them.
         """
         place = as_path(path)
+        if not is_standard_output(place):
+            check_page(place)
         page = html_map(
-            self, title=title or f"Density of {self.n_samples_:,} points", path=self.smoothings_, beside=beside,
-            made_by=versions(), marks=marks, frame=frame,
+            self, title=title or f"Density of {self.n_samples_:,} points", beside=beside, made_by=versions(),
+            marks=marks, frame=frame, shares=shares,
         )  # fmt: skip
         write_text(place, page)
+
+    @property
+    @abstractmethod
+    def map_name(self) -> str:
+        """What pages and tables call this kind of map: "smooth map" or "kernel map"."""
 
     @property
     def smoothings_(self) -> SeriesFit | None:

@@ -64,7 +64,7 @@ class Problem:
         model.check_spread(sample.X)
         for frame in rows.region.frames:
             check_frames(frame, rows.frame, "The region")
-        exposure = KnownExposure.of(log_exposure, rows)
+        exposure = KnownExposure.of(log_exposure, rows, with_gradient=True)
         model = model.centred(sample.X)
         if not model.is_linear:
             why_single = why_single or _NOT_LINEAR

@@ -122,7 +122,7 @@ class TruncatedMLE(BorderedEstimator):
             near = self._matched(rows, problem.exposure)
             start = None if near is None else near.whole_theta
             return covariate_fit(type(self).__name__, self.get_params(), problem, start)
-        exposure = KnownExposure.of(self.log_exposure, rows)
+        exposure = KnownExposure.of(self.log_exposure, rows, with_gradient=True)
         start, model = self._start(rows, exposure)
         sums, sample = _sums(model, rows), rows.sample().X
         constraint = model.constraint

@@ -166,7 +166,7 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     plain = {name: decode(content[name], name) for name in _PLAIN}
     _check_plain(plain)
     kept = _restored_rows(content["rows"], region)
-    exposure = KnownExposure.of(configuration.get("log_exposure"), kept)
+    exposure = KnownExposure.of(configuration.get("log_exposure"), kept, with_gradient=True)
     p, columns = model.size, kept.covariates
     standard = None if columns is None else columns.standard
     P = p if standard is None else p * (1 + len(standard))

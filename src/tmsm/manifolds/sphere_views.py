@@ -9,7 +9,7 @@ import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
 from tmsm.manifolds.cut_lines import Box
-from tmsm.manifolds.frames import PLAIN, Frame
+from tmsm.manifolds.frames import ICRS, PLAIN, Frame
 from tmsm.manifolds.graticule import digits_of, graticule_step
 from tmsm.manifolds.lonlat import lonlat_of, point_at
 from tmsm.manifolds.projected_map import ProjectedMap
@@ -21,9 +21,11 @@ __all__ = ["HALF", "Globe", "LonLatMap", "ProjectedMap", "side_of", "sphere_view
 _NARROW = np.radians(32.0)  # what lies within this needs no globe
 HALF = np.radians(80.0)  # what lies within this can be seen on one side of it
 _NEAR_BY = np.radians(15.0)  # a globe of what lies within this is drawn from nearer by
+_CROWDED = 9.0  # more labels side by side run into each other
 _NEAR_POLE = 78.0  # where meridians run together too much for a map in longitude and latitude
 _ROOM = 0.08
 _EVEN = 0.1  # the length of the mean of rows that lie on all sides
+_ONE_SIDED = 0.3  # the length of the mean, along the equator, of what has a side of its own
 _THINNEST = 0.3  # of the sides of a window, as a share of the longer one
 
 
@@ -158,6 +160,9 @@ class LonLatMap(SphereView):
         (left, south), (right, north) = _roomy(low, high, 1e-4)
         west, east = middle + left / across, middle + right / across
         if east - west > 360.0:
+            # What lies on all sides is cut where maps usually are.
+            if np.linalg.norm(mean[:2]) < _ONE_SIDED:
+                middle = 180.0 if frame == ICRS else 0.0
             west, east = middle - 180.0, middle + 180.0
         return LonLatMap((float(west), max(float(south), -90.0), float(east), min(float(north), 90.0)), frame)
 
@@ -185,6 +190,8 @@ class LonLatMap(SphereView):
         longest = max((east - west) * self._narrowing, north - south)
         up = min(graticule_step(longest), graticule_step(1.5 * (north - south)))
         across = min(graticule_step(longest / self._narrowing), graticule_step(1.5 * (east - west)))
+        if east - west > _CROWDED * across:
+            across *= 2.0
         ax.set_xticks(_multiples(west, east, across))
         ax.set_yticks(_multiples(south, north, up))
         ax.xaxis.set_major_formatter(lambda x, _: frame.longitude_text(x, digits_of(across)))

@@ -13,11 +13,11 @@ import numpy as np
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.optional import load_package
-from tmsm.manifolds.frames import readable_length
+from tmsm.manifolds.frames import Frame, readable_length
 from tmsm.manifolds.lonlat import point_at
 from tmsm.maps.region_density import RegionDensity
 from tmsm.maps.windows import flat_window, lonlat_window
-from tmsm.regions.polygon.flattened import flat_polygons
+from tmsm.regions.polygon.flattened import cut_at_antimeridian, flat_polygons
 
 __all__ = ["HighestDensityRegion"]
 
@@ -53,10 +53,13 @@ class HighestDensityRegion:
     @property
     def area_text(self) -> str:
         """The area with its unit: square kilometres on the Earth, square degrees elsewhere on S²."""
-        manifold = self.density.region.manifold
-        if not manifold.has_longitudes:
+        return self.area_in(self.density.frame)
+
+    def area_in(self, frame: Frame) -> str:
+        """The same where directions on S² stand for something else."""
+        if not self.density.region.manifold.has_longitudes:
             return readable_length(self.area)
-        unit = self.density.frame.unit
+        unit = frame.unit
         area = readable_length(self.area * unit.scale**2)
         return f"{area} km²" if unit.name == "km" else f"{area} square degrees"
 
@@ -113,6 +116,8 @@ class HighestDensityRegion:
             step = np.hypot(x[1] - x[0], y[1] - y[0]) * (np.pi / 180.0 if manifold.has_longitudes else 1.0)
             values = np.minimum(values, d / step)
         shape = _above(x, y, values)
+        if manifold.has_longitudes:
+            shape = cut_at_antimeridian(shape)
         if edges is not None:
             shape = shapely.intersection(shape, _border_shape(edges, region.contains, manifold.has_longitudes))
         parts = [one for one in shapely.get_parts([shape]) if one.geom_type == "Polygon"]

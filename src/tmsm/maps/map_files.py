@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,15 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.optional import load_package
 from tmsm.foundation.whole_files import write_text, write_whole
-from tmsm.manifolds.frames import EARTH, GALACTIC, ICRS, Frame
+from tmsm.manifolds.frames import EARTH, GALACTIC, ICRS, PLAIN, Frame
 from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
 from tmsm.maps.highest import HighestDensityRegion
 from tmsm.maps.pixels import Pixels
 
-__all__ = ["contours_geojson", "write_contours", "write_geotiff", "write_healpix"]
+__all__ = ["check_geotiff", "contours_geojson", "write_contours", "write_geotiff", "write_healpix"]
 
 _BANDS = ("density", "low", "high")
+_FITS_UNITS = {"probability per square kilometre": "km-2", "probability per steradian": "sr-1"}
 _COORDSYS = {ICRS.name: "C", GALACTIC.name: "G"}
 
 
@@ -33,18 +35,24 @@ def _scale(frame: Frame | None) -> tuple[float, str]:
     return 1.0, "probability per steradian"
 
 
+def _meant(frame: Frame) -> Frame:
+    """Whoever writes a GeoTIFF or GeoJSON means the Earth, also where nothing is known."""
+    return EARTH if frame == PLAIN else frame
+
+
 def write_geotiff(path: Path, pixels: Pixels, title: str) -> None:
     """Three bands, the density and its band's ends, NaN outside the region; on the Earth per square kilometre."""
-    if pixels.nside is not None:
+    if pixels.step is None:
         raise InvalidInputError("A GeoTIFF holds a grid of longitudes and latitudes, not HEALPix pixels.")
-    if pixels.frame is not None and pixels.frame.is_sky:
-        raise InvalidInputError("A GeoTIFF is a map of the Earth: write a map of the sky as HEALPix in FITS.")
+    check_geotiff(pixels.frame)
     rasterio = load_package("rasterio", "Writing a GeoTIFF", "geo")
-    step = [float(one[1] - one[0]) if one.size > 1 else 1.0 for one in (pixels.x, pixels.y)]
-    west, north = pixels.x[0] - 0.5 * step[0], pixels.y[-1] + 0.5 * step[1]
-    affine = rasterio.Affine(step[0], 0.0, west, 0.0, -step[1], north)
-    # Whoever writes a GeoTIFF means the Earth, also where nothing is known.
-    factor, unit = _scale(None if pixels.frame is None else EARTH)
+    step = pixels.step
+    # Edges are multiples of the step, without the rounding of the centres.
+    west, north = (
+        float(f"{step * np.rint(edge / step):.14g}") for edge in (pixels.x[0] - 0.5 * step, pixels.y[-1] + 0.5 * step)
+    )
+    affine = rasterio.Affine(step, 0.0, west, 0.0, -step, north)
+    factor, unit = _scale(None if pixels.frame is None else _meant(pixels.frame))
     layers = [_upside_down(one) * factor for one in (pixels.density, pixels.low, pixels.high)]
     options: dict[str, Any] = {
         "driver": "GTiff", "height": pixels.y.size, "width": pixels.x.size, "count": 3, "dtype": "float32",
@@ -63,6 +71,12 @@ def write_geotiff(path: Path, pixels: Pixels, title: str) -> None:
     write_whole(path, save)
 
 
+def check_geotiff(frame: Frame | None) -> None:
+    """Raise where there are no places on the Earth."""
+    if frame is not None and frame.is_sky:
+        raise InvalidInputError("A GeoTIFF is a map of the Earth: write a map of the sky as HEALPix in FITS.")
+
+
 def _upside_down(values: FloatArray) -> FloatArray:
     return values[::-1]
 
@@ -74,7 +88,7 @@ def write_healpix(path: Path, pixels: Pixels, title: str) -> None:
     fits = load_package("astropy.io.fits", "Writing a HEALPix map", "sky")
     factor, unit = _scale(pixels.frame)
     columns = [
-        fits.Column(name=name.upper(), format="E", array=values * factor)
+        fits.Column(name=name.upper(), format="E", array=values * factor, unit=_FITS_UNITS[unit])
         for name, values in zip(_BANDS, (pixels.density, pixels.low, pixels.high), strict=True)
     ]
     table = fits.BinTableHDU.from_columns(columns)
@@ -82,7 +96,7 @@ def write_healpix(path: Path, pixels: Pixels, title: str) -> None:
     header = {
         "PIXTYPE": "HEALPIX", "ORDERING": "RING", "NSIDE": pixels.nside, "FIRSTPIX": 0,
         "LASTPIX": pixels.density.size - 1, "INDXSCHM": "IMPLICIT", "OBJECT": "FULLSKY", "BUNIT": unit,
-        "LEVEL": pixels.level, "TITLE": title[:60].encode("ascii", "replace").decode(), "CREATOR": "tmsm",
+        "LEVEL": pixels.level, "TITLE": shorten(title, 200).encode("ascii", "replace").decode(), "CREATOR": "tmsm",
     }  # fmt: skip
     if frame is not None and frame.name in _COORDSYS:
         header["COORDSYS"] = _COORDSYS[frame.name]
@@ -95,9 +109,10 @@ def contours_geojson(found: Sequence[HighestDensityRegion]) -> dict[str, Any]:
     """Regions of highest density as a FeatureCollection, the largest first."""
     features = []
     for one in sorted(found, key=lambda region: -region.share):
-        factor, unit = _scale(one.density.frame if one.density.region.manifold.has_longitudes else None)
+        frame = _meant(one.density.frame)
+        factor, unit = _scale(frame)
         properties = {
-            "role": "region of highest density", "share": one.share, "area": one.area_text,
+            "role": "region of highest density", "share": one.share, "area": one.area_in(frame),
             "density": float(np.exp(one.log_density)) * factor, "density_unit": unit,
         }  # fmt: skip
         geometry = {"type": "MultiPolygon", "coordinates": one.polygons}

@@ -16,11 +16,14 @@ from tmsm.manifolds.frames import Frame
 from tmsm.manifolds.lonlat import lonlat_of, point_at
 from tmsm.maps.region_density import RegionDensity
 from tmsm.maps.windows import flat_window, lonlat_extent
+from tmsm.regions import Region
 
-__all__ = ["Pixels", "bands", "grid_pixels", "healpix_pixels"]
+__all__ = ["Pixels", "bands", "check_nside", "grid_of", "grid_pixels", "healpix_pixels"]
 
 _MOST_PIXELS = 2**26
 _BLOCK = 2**18
+# So few are looked at before any density is computed.
+_FEW = 50_000
 
 
 @final
@@ -39,6 +42,8 @@ class Pixels:
         Of HEALPix pixels; None of others.
     x, y
         Centres of columns and rows, both ascending: longitudes and latitudes in degrees, or coordinates of the plane.
+    step
+        Side of a pixel in their unit; None of HEALPix pixels.
     frame
         What directions on S² stand for; None in the plane.
     """
@@ -50,6 +55,7 @@ class Pixels:
     nside: int | None
     x: FloatArray
     y: FloatArray
+    step: float | None
     frame: Frame | None
 
     def __repr__(self) -> str:
@@ -87,25 +93,42 @@ def bands(density: RegionDensity, X: FloatArray, level: float) -> tuple[FloatArr
     return value, value - reach, value + reach
 
 
+def check_nside(region: Region, nside: int | None) -> None:
+    """Raise where HEALPix pixels of a region are not possible, too many, or so few that none lies inside."""
+    if not region.manifold.has_longitudes:
+        raise InvalidInputError(f"HEALPix pixels are of the sphere S², and this map is of {region.manifold!r}.")
+    if nside is None:
+        return
+    count = 12 * nside**2
+    if count > _MOST_PIXELS:
+        raise InvalidInputError(f"nside={nside} has {count:,} pixels, too many: take a smaller one.")
+    if count <= _FEW and not region.contains(RingGrid.healpix(nside).centres(np.arange(count))).any():
+        raise _no_healpix_inside(nside)
+
+
+def _no_healpix_inside(nside: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"None of the {12 * nside**2:,} pixels of nside={nside} has its centre inside the region. Take a larger "
+        "nside, or pixels in degrees, which cover the region alone."
+    )
+
+
 def healpix_pixels(density: RegionDensity, nside: int, level: float) -> Pixels:
     """All pixels of a resolution, those whose centres lie inside with values."""
-    if not density.region.manifold.has_longitudes:
-        raise InvalidInputError(f"HEALPix pixels are of the sphere S², and this map is of {density.region.manifold!r}.")
-    if 12 * nside**2 > _MOST_PIXELS:
-        raise InvalidInputError(f"nside={nside} has {12 * nside**2:,} pixels, too many: take a smaller one.")
+    check_nside(density.region, nside)
     grid = RingGrid.healpix(nside)
     numbers = np.arange(grid.n_pixels)
     values, low, high = _filled(density, lambda own: grid.centres(numbers[own]), grid.n_pixels, level)
+    if not np.isfinite(values).any():
+        raise _no_healpix_inside(nside)
     nothing = np.empty(0)
-    return Pixels(values, low, high, level, nside, nothing, nothing, density.frame)
+    return Pixels(values, low, high, level, nside, nothing, nothing, None, density.frame)
 
 
-def grid_pixels(density: RegionDensity, step: float, level: float) -> Pixels:
-    """Pixels of a step in degrees, or in units of the plane, whose edges are multiples of the step."""
-    region = density.region
-    manifold, frame = region.manifold, None
+def grid_of(region: Region, frame: Frame, step: float) -> tuple[FloatArray, FloatArray]:
+    """Centres of columns and rows of pixels of a step, in degrees or units of the plane; edges are its multiples."""
+    manifold = region.manifold
     if manifold.has_longitudes:
-        frame = density.frame
         west, east, south, north = lonlat_extent(region, frame)
     elif manifold.is_flat and manifold.dim == 2:
         x, y = flat_window(region, 32)
@@ -119,14 +142,34 @@ def grid_pixels(density: RegionDensity, step: float, level: float) -> Pixels:
     x, y = (step * (low + 0.5 + np.arange(count)) for (low, _), count in zip(ends, counts, strict=True))
     if manifold.has_longitudes:
         x, y = x[: int(np.floor(360.0 / step + 1e-9))], y[np.abs(y) <= 90.0]
+    if not (x.size and y.size):
+        raise _no_pixel_inside(step)
+    if x.size * y.size <= _FEW and not region.contains(_centres(region, x, y, slice(None))).any():
+        raise _no_pixel_inside(step)
+    return x, y
 
-    def centres(own: slice) -> FloatArray:
-        row, column = np.divmod(np.arange(x.size * y.size)[own], x.size)
-        return point_at(x[column], y[row]) if manifold.has_longitudes else np.stack([x[column], y[row]], axis=1)
 
-    filled = _filled(density, centres, x.size * y.size, level)
+def _centres(region: Region, x: FloatArray, y: FloatArray, own: slice) -> FloatArray:
+    """Some of the pixels of a grid, row by row, as points (m, D)."""
+    row, column = np.divmod(np.arange(x.size * y.size)[own], x.size)
+    if region.manifold.has_longitudes:
+        return point_at(x[column], y[row])
+    return np.stack([x[column], y[row]], axis=1)
+
+
+def _no_pixel_inside(step: float) -> InvalidInputError:
+    return InvalidInputError(f"No pixel of step={step:g} has its centre inside the region: take a smaller step.")
+
+
+def grid_pixels(density: RegionDensity, step: float, level: float) -> Pixels:
+    """Pixels of a step in degrees, or in units of the plane, whose edges are multiples of the step."""
+    region = density.region
+    x, y = grid_of(region, density.frame, step)
+    filled = _filled(density, lambda own: _centres(region, x, y, own), x.size * y.size, level)
     values, low, high = (one.reshape(y.size, x.size) for one in filled)
-    return Pixels(values, low, high, level, None, x, y, frame)
+    if not np.isfinite(values).any():
+        raise _no_pixel_inside(step)
+    return Pixels(values, low, high, level, None, x, y, step, density.frame if region.manifold.has_longitudes else None)
 
 
 def _filled(density: RegionDensity, centres: Any, count: int, level: float) -> list[FloatArray]:

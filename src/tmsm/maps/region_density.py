@@ -33,6 +33,11 @@ class RegionDensity(ABC):
     frame: Frame
 
     @property
+    def errors_have_bias(self) -> bool:
+        """Whether errors allow for the bias of the smoothing, and not for chance alone."""
+        return False
+
+    @property
     @abstractmethod
     def area(self) -> float:
         """Of the region, in the square of the manifold's unit; steradians on S²."""

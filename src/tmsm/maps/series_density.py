@@ -94,6 +94,10 @@ class SeriesDensity(RegionDensity):
         return total
 
     @property
+    def errors_have_bias(self) -> bool:
+        return True
+
+    @property
     def log_integral(self) -> float:
         """Logarithm of ∫ exp(θ·t) over the region."""
         return self._on_nodes[2]

@@ -72,6 +72,7 @@ class SeriesFit:
     degree: int
     n_rows: int
     n_places: int
+    grouped: bool
     effective_n: float
     held_out_kind: str
     error_share: float
@@ -149,6 +150,8 @@ class _Problem:
                 f"method='likelihood' needs nodes to integrate on, which this region of {manifold!r} does not have: "
                 "use method='score'."
             )
+        if self.method == "score":
+            self.exposure = KnownExposure.of(settings.log_exposure, rows, with_gradient=True)
 
     def carried(self, degree: int) -> int:
         """The degree, or the highest one below it that the rows can carry."""
@@ -247,8 +250,8 @@ class _Problem:
         density = SeriesDensity(self.region, self.rows.frame, series, theta, covariance, plan)
         kind = "likelihood" if found.smoother.likelihood is not None else "objective"
         return SeriesFit(
-            density, path, self.method, found.degree, n_rows, self.folds.units, effective, kind, share, self.exposure,
-            tuple(notes), self.rows.n_outside,
+            density, path, self.method, found.degree, n_rows, self.folds.units, self.rows.groups is not None, effective,
+            kind, share, self.exposure, tuple(notes), self.rows.n_outside,
         )  # fmt: skip
 
     def _refined(

@@ -51,10 +51,8 @@ def lonlat_extent(region: Region, frame: Frame = PLAIN) -> tuple[float, float, f
 
 
 def lonlat_window(region: Region, n: int) -> tuple[FloatArray, FloatArray]:
-    """Longitudes and latitudes in degrees of a grid with n points along its longer side, all within ±180 and ±90."""
+    """Longitudes and latitudes in degrees of a grid with n points along its longer side; those of `lonlat_extent`."""
     west, east, south, north = lonlat_extent(region)
-    if west < -180.0 or east > 180.0:
-        west, east = -180.0, 180.0
     long = max(east - west, north - south)
     counts = [max(int(np.ceil(n * side / long)), 16) + 1 for side in (east - west, north - south)]
     return np.linspace(west, east, counts[0]), np.linspace(south, north, counts[1])

@@ -48,8 +48,13 @@ class KnownExposure:
     frame: Frame = field(default=PLAIN, compare=False)
 
     @classmethod
-    def of(cls, log_exposure: LogExposure | KnownExposure | None, rows: Rows) -> KnownExposure | None:
-        """What a user gave, checked at rows and inside their region; or what was checked before."""
+    def of(
+        cls, log_exposure: LogExposure | KnownExposure | None, rows: Rows, *, with_gradient: bool = False
+    ) -> KnownExposure | None:
+        """What a user gave, checked at rows and inside their region; or what was checked before.
+
+        A likelihood asks for values alone, which may jump; score matching asks for the gradient, too.
+        """
         if log_exposure is None or isinstance(log_exposure, KnownExposure):
             return log_exposure
         manifold, sample = rows.region.manifold, rows.sample().X
@@ -71,11 +76,11 @@ class KnownExposure:
             found._refuse_blank_pixels(log_exposure, rows)
         value, gradient = found._evaluated(sample)
         found._refuse_rows(sample, np.isfinite(value))
-        if gradient is None:
+        if gradient is None and with_gradient:
             found._require_geodesics(sample[:1])
             differences = TangentDifferences.chosen(found._nearby, manifold, sample)
             found = replace(found, differences=differences)
-        else:
+        elif gradient is not None:
             found._check_gradient(sample)
         found._refuse_zeros_inside(rows)
         return found

@@ -12,14 +12,16 @@ from tmsm.display.plots.marks import checked_marks
 from tmsm.display.plots.scene import view_of
 from tmsm.display.plots.style import COLOURS, POINTS, axes_for, legend_below
 from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_option
 from tmsm.inference.delta import critical_square
 from tmsm.manifolds import View
 from tmsm.manifolds.frames import Frame, frame_named
 from tmsm.maps.nodes import even_plan
 from tmsm.maps.region_density import RegionDensity
+from tmsm.regions import Region
 
-__all__ = ["MapDisplay", "values_on"]
+__all__ = ["MapDisplay", "values_on", "view_of_map"]
 
 _GRID = 400
 _MAX_POINTS = 20_000
@@ -79,7 +81,8 @@ class MapDisplay:
             Matplotlib axes; new ones by default.
         what
             "density", in units of its mean over the region; or "error", the factor by which its 95 % band goes up and
-            down.
+            down.  The band of a kernel map is that of chance alone: where no points are it is narrow, and says nothing
+            of the bias there.
         view
             On S²: "globe", "map" or a projection of pyproj, as in `FitDisplay.plot`.
         rows
@@ -108,8 +111,10 @@ class MapDisplay:
         inside = even_plan(region, 1).nodes().X
         if view is None and region.manifold.has_longitudes and density.area > 2.0 * np.pi * (1.0 + 1e-6):
             view = "map"  # a globe would hide most of it
-        self.view_: View = view_of(view, region, inside, [], [], meaning)
+        self.view_: View = view_of_map(view, region, inside, meaning)
         self.ax_ = axes_for(self.view_.shape) if ax is None else ax
+        if ax is None and meaning.is_sky:
+            self.ax_.set_title(f"T{meaning.title[1:]}", fontsize=9)
         self.figure_ = self.ax_.figure
         self.view_.prepare(self.ax_)
         if meaning.has_land if land is None else land:
@@ -161,7 +166,10 @@ class MapDisplay:
         factor = np.exp(reach * errors)
         known = factor[np.isfinite(factor)]
         top = float(np.clip(np.quantile(known, 0.98) if known.size else 2.0, 1.2, 20.0))
-        self._draw_values(x, y, factor, "magma_r", Normalize(1.0, top), "95 % band: times or divided by")
+        words = "95 % band: times or divided by"
+        if not self.density.errors_have_bias:
+            words += "\n(chance alone, without bias)"
+        self._draw_values(x, y, factor, "magma_r", Normalize(1.0, top), words)
 
     def _draw_values(
         self, x: FloatArray, y: FloatArray, values: FloatArray, colours: str, norm: Any, words: str
@@ -190,6 +198,19 @@ class MapDisplay:
         told = ", ".join(f"{100.0 * share:g}" for share in sorted(shares))
         grey = "#BBBBBB" if colour == "white" else colour
         self.ax_.plot([], [], color=grey, lw=1.2, label=f"smallest areas with {told} % of the mass")
+
+
+def view_of_map(view: str | None, region: Region, inside: FloatArray, frame: Frame) -> View:
+    """The view that is asked for, or that suits points inside a region (n, D); an error where there is no picture."""
+    if view is None:
+        try:
+            return view_of(None, region, inside, [], [], frame)
+        except InvalidInputError:
+            raise InvalidInputError(
+                f"There are no pictures and pages of maps on {region.manifold!r}, which has no chart in the plane. "
+                "predict gives the density at points, and sample draws from it."
+            ) from None
+    return view_of(view, region, inside, [], [], frame)
 
 
 def values_on(

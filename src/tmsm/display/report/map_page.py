@@ -1,4 +1,4 @@
-"""A density map as one HTML page: the map with a slider for its smoothing, its band, and the kernels beside it."""
+"""A density map as one HTML page: the chosen map, the other one below it, their bands, a slider for the smoothing."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.display.map_summary import Mapped
+from tmsm.display.map_summary import Mapped, full_name
 from tmsm.display.plots.curves import border_of
 from tmsm.display.plots.land import land_curves
-from tmsm.display.plots.map_display import values_on
+from tmsm.display.plots.map_display import values_on, view_of_map
 from tmsm.display.plots.marks import MARK_COLOURS, checked_marks
-from tmsm.display.plots.scene import view_of
 from tmsm.display.plots.style import BORDER, LAND, POINTS
 from tmsm.display.report.parts import facts_html, filled_page, html_table, made_by_html
 from tmsm.foundation.arrays import FloatArray
 from tmsm.manifolds import View
-from tmsm.manifolds.frames import Frame, frame_named
+from tmsm.manifolds.frames import ICRS, Frame, frame_named
 from tmsm.manifolds.sphere_plane import SphereView
 from tmsm.maps.highest import HighestDensityRegion
 from tmsm.maps.nodes import even_plan
 from tmsm.maps.region_density import RegionDensity
-from tmsm.maps.series_fit import SeriesFit
 
 __all__ = ["html_map"]
 
 _GRID = 170
 _MAX_POINTS = 3000
-_SHARES = (0.5, 0.9)
 # Values are written as whole numbers: thousandths of a decimal power, and of a standard error.
 _STEPS = 1000.0
 
@@ -39,27 +36,24 @@ def html_map(
     fitted: Mapped,
     *,
     title: str,
-    path: SeriesFit | None = None,
     beside: Mapped | None = None,
     made_by: Mapping[str, str] | None = None,
     frame: str | Frame | None = None,
     marks: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
     reword: Callable[[str], str] | None = None,
-    chosen: Mapped | None = None,
+    shares: Sequence[float] = (0.5, 0.9),
 ) -> str:
     """A page about a map.
 
     Parameters
     ----------
     fitted
-        The map.
+        The map that was chosen, which the page is about.
     title
         Heading of the page.
-    path
-        The fit of a series, whose other smoothings a slider shows; None where there are none.
     beside
-        Another map of the same rows.
+        Another map of the same rows, to be shown below it.
     made_by
         Names and values of what made it: command, versions.
     frame
@@ -70,28 +64,24 @@ def html_map(
         Sentences on how the rows were read.
     reword
         A function that every sentence goes through.
-    chosen
-        Which of the two the areas of shares are of; by default the first.
+    shares
+        Of the mass: the smallest areas that hold them are told.
     """
     say = (lambda text: text) if reword is None else reword
     density = fitted.density_
     meaning = frame_named(frame) if isinstance(frame, str) else density.frame if frame is None else frame
     manifold = density.region.manifold
     inside = even_plan(density.region, 1).nodes().X
-    view = view_of("map" if manifold.has_longitudes else None, density.region, inside, [], [], meaning)
+    view = view_of_map("map" if manifold.has_longitudes else None, density.region, inside, meaning)
     x, y, logs = values_on(view, density, _GRID)
     seen = np.flatnonzero(np.isfinite(logs.ravel()))
-    errors = values_on(view, density, _GRID, errors=True)[2].ravel()[seen]
-    layers = _layers(view, fitted, path, seen)
-    other = None if beside is None else _relative(values_on(view, beside.density_, _GRID)[2].ravel()[seen], beside)
+    maps = [fitted] if beside is None else [fitted, beside]
     data = {
         "x": np.round(x, 5).tolist(),
         "y": np.round(y, 5).tolist(),
         "seen": seen.tolist(),
-        "layers": layers,
-        "chosen": next(k for k, layer in enumerate(layers) if layer["chosen"]),
-        "errors": np.round(_STEPS * errors).astype(int).tolist(),
-        "beside": other,
+        "maps": [_map_data(view, one, seen) for one in maps],
+        "smooth": next((k for k, one in enumerate(maps) if one.smoothings_ is not None), None),
         "lines": _lines(view, density, meaning),
         "points": _flat(view.forward(_thinned(fitted.kept_rows_))),
         "marks": [
@@ -102,26 +92,28 @@ def html_map(
         "shape": view.shape or 1.0,
         "colours": {"border": BORDER, "land": LAND, "points": POINTS},
         "mirrored": bool(isinstance(view, SphereView) and meaning.is_sky),
-        "names": ["longitude", "latitude"] if manifold.has_longitudes else ["x₁", "x₂"],
+        "names": _axis_names(meaning) if manifold.has_longitudes else ["x₁", "x₂"],
+        "degrees": _degrees(meaning) if manifold.has_longitudes else None,
     }
-    best = fitted if chosen is None else chosen
-    shown_in: Any = replace(best.density_, frame=meaning)  # type: ignore[type-var]
-    regions = [region_of_share(shown_in, share) for share in _SHARES]
+    shown_in: Any = replace(density, frame=meaning)  # type: ignore[type-var]
+    regions = [region_of_share(shown_in, share) for share in sorted(set(shares))]
+    if manifold.has_longitudes and meaning.is_sky:
+        notes = [f"Directions are {' and '.join(meaning.coordinates)}, on {meaning.title} as seen from inside.", *notes]
     findings = _findings(fitted, beside, notes)
-    facts = [(name, say(text)) for name, text in fitted.facts()]
-    beside_facts = [] if beside is None else [(name, say(text)) for name, text in beside.facts()]
     return filled_page(
         "map.html",
         data,
         title=escape(title),
-        headline=_headline(regions, density, "" if beside is None else f" by {_name(best)}"),
+        headline=_headline(regions, density, fitted.map_name),
+        name=_caption(fitted, beside, first=True),
+        beside_name="" if beside is None else _caption(beside, fitted, first=False),
         findings="\n".join(f'<li class="{kind}">{escape(say(text))}</li>' for kind, text in findings),
+        regions_of=escape(fitted.map_name),
         regions=html_table(_region_rows(regions, density)),
-        facts=facts_html(facts),
-        kind=escape(type(fitted).__name__),
-        beside_heading="" if beside is None else f"<h3>Beside it: {escape(type(beside).__name__)}</h3>",
-        beside_facts=facts_html(beside_facts) if beside_facts else "",
-        beside_name="" if beside is None else escape(_name(beside)),
+        facts="".join(
+            f"<h3>{_upper(full_name(one))}</h3>" + facts_html([(name, say(text)) for name, text in one.facts()])
+            for one in maps
+        ),
         made_by=made_by_html(made_by),
     )  # fmt: skip
 
@@ -132,24 +124,29 @@ def region_of_share(density: RegionDensity, share: float) -> HighestDensityRegio
     return HighestDensityRegion(share, level.log_density, level.area, density)
 
 
-def _layers(view: View, fitted: Mapped, path: SeriesFit | None, seen: Any) -> list[dict[str, Any]]:
-    """The map at every smoothing of its path, from smooth to rough; else the one that there is."""
-    if path is None:
+def _map_data(view: View, fitted: Mapped, seen: Any) -> dict[str, Any]:
+    """What the page shows of a map: at every smoothing of its path, from smooth to rough, or the one that there is."""
+    errors = values_on(view, fitted.density_, _GRID, errors=True)[2].ravel()[seen]
+    found: dict[str, Any] = {
+        "errors": np.round(_STEPS * np.clip(errors, 0.0, 30.0)).astype(int).tolist(),
+        "chance": not fitted.density_.errors_have_bias,
+    }
+    fit = fitted.smoothings_
+    if fit is None:
         values = values_on(view, fitted.density_, _GRID)[2].ravel()[seen]
-        return [{"chosen": True, "values": _relative(values, fitted), "smoothing": None}]
+        return {**found, "chosen": 0, "layers": [{"values": _relative(values, fitted)}]}
     layers = []
-    for k, one in enumerate(path.path.candidates):
-        values = values_on(view, path.at(one), _GRID)[2].ravel()[seen]
+    for one in fit.path.candidates:
+        values = values_on(view, fit.at(one), _GRID)[2].ravel()[seen]
         layers.append(
             {
-                "chosen": k == path.path.best,
                 "values": _relative(values, fitted),
                 "smoothing": float(f"{one.smoothing:.3g}") if np.isfinite(one.smoothing) else None,
                 "freedom": round(one.freedom, 1),
                 "held_out": round(one.held_out, 5) if np.isfinite(one.held_out) else None,
             }
         )
-    return layers
+    return {**found, "chosen": fit.path.best, "layers": layers}
 
 
 def _relative(logs: FloatArray, fitted: Mapped) -> list[int]:
@@ -190,17 +187,39 @@ def _ratio(view: View, x: FloatArray, y: FloatArray) -> float:
     return float(view.shape * (x[-1] - x[0]) / (y[-1] - y[0]))
 
 
-def _name(fitted: Mapped) -> str:
-    return {"DensityMap": "the smooth map", "AdaptiveKernel": "kernels"}.get(type(fitted).__name__, "another map")
+def _axis_names(frame: Frame) -> list[str]:
+    """The two angles; which right ascension it is."""
+    return [f"{one} (ICRS)" if frame == ICRS else one for one in frame.coordinates]
+
+
+def _degrees(frame: Frame) -> str:
+    """How the page labels degrees: as those of the sky, of the Earth, or plain."""
+    return "sky" if frame.is_sky else frame.name
+
+
+def _upper(text: str) -> str:
+    return escape(text[0].upper() + text[1:])
+
+
+def _caption(fitted: Mapped, other: Mapped | None, *, first: bool) -> str:
+    """The name of a map, and whether it was chosen."""
+    name = _upper(full_name(fitted))
+    if other is None:
+        return name
+    if first:
+        likelier = fitted.held_out_ >= other.held_out_
+        why = "points that were held out are likelier under it" if likelier else "as it was asked for"
+        return f'{name} <span class="chosen">chosen</span> <span class="why">{why}</span>'
+    return f'{name} <span class="why">for comparison</span>'
 
 
 def _headline(regions: Sequence[HighestDensityRegion], density: RegionDensity, by: str) -> str:
-    half = regions[0]
-    share = 100.0 * half.area / density.area
-    by = f",{escape(by)}," if by else ""
+    one = next((region for region in regions if region.share == 0.5), regions[0])
+    share = 100.0 * one.area / density.area
+    mass = "Half" if one.share == 0.5 else f"{100.0 * one.share:g} %"
     return (
-        f"Half of the mass lies{by} in <strong>{escape(half.area_text)}</strong>, {share:.2g} % of the region that was "
-        "observed."
+        f"{mass} of the mass lies, by the {escape(by)}, in an area of <strong>{escape(one.area_text)}</strong>, "
+        f"{share:.2g} % of the region that was observed."
     )
 
 
@@ -224,11 +243,15 @@ def _findings(fitted: Mapped, beside: Mapped | None, notes: Sequence[str]) -> li
         gain = fitted.held_out_ - beside.held_out_
         better, worse = (fitted, beside) if gain >= 0.0 else (beside, fitted)
         text = (
-            f"Points that were held out are likelier under {_name(better)} than under {_name(worse)}, by "
+            f"Points that were held out are likelier under the {better.map_name} than under the {worse.map_name}, by "
             f"{abs(gain):.2g} in the log density of each."
         )
         found.append(("good" if gain >= 0.0 else "warning", text))
-    status = fitted.facts()[-1][1].split(". ", 1)
-    if len(status) > 1 and status[1].strip():
-        found.append(("warning", status[1]))
+    if not fitted.density_.errors_have_bias:
+        text = (
+            f"The band of the {fitted.map_name} is that of chance alone. Where there are no points it is narrow, and "
+            "says nothing of how wrong the map may be there."
+        )
+        found.append(("note", text))
+    found += [("warning", text) for text in fitted.cautions]
     return [*found, *(("note", text) for text in notes)]

@@ -13,7 +13,7 @@ import numpy as np
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.manifolds.lonlat import lonlat_of, point_at
 
-__all__ = ["flat_polygons"]
+__all__ = ["cut_at_antimeridian", "flat_polygons"]
 
 # Arcs are cut into pieces of at most so many degrees of length, and of longitude where they pass close to a pole.
 _LENGTH, _TURN = 1.0, 2.0
@@ -93,11 +93,29 @@ def _one_side(ring: FloatArray) -> Any:
     else:
         first, last = int(np.floor((lon.min() + 180.0) / 360.0)), int(np.ceil((lon.max() + 180.0) / 360.0))
     shape = shapely.make_valid(shapely.Polygon(np.column_stack([lon, lat])))
+    return _odd_cover(_turns(shape, first, last))
+
+
+def cut_at_antimeridian(shape: Any) -> Any:
+    """A shape whose longitudes go beyond ±180 degrees as one within them."""
+    import shapely
+
+    west, _, east, _ = shapely.bounds(shape)
+    if not (west < -180.0 or east > 180.0):
+        return shape
+    first, last = int(np.floor((west + 180.0) / 360.0)), int(np.ceil((east + 180.0) / 360.0))
+    return shapely.union_all(_turns(shape, first, last))
+
+
+def _turns(shape: Any, first: int, last: int) -> list[Any]:
+    """The parts of a shape on each turn round the sphere, all within ±180 degrees."""
+    import shapely
+
     pieces = []
     for middle in 360.0 * np.arange(first, last):
         piece = shapely.intersection(shape, shapely.box(middle - 180.0, -90.0, middle + 180.0, 90.0))
         pieces += [shapely.transform(one, lambda xy, by=middle: xy - [by, 0.0]) for one in _polygons(piece)]
-    return _odd_cover(pieces)
+    return pieces
 
 
 def _unrolled(X: FloatArray) -> tuple[FloatArray, FloatArray]:
