@@ -72,3 +72,70 @@ def test_a_pole_of_a_great_circle_sees_half_of_it():
     for kappa in (0.5, 3.0, 40.0):
         inside = -np.expm1(-kappa) / -np.expm1(-2.0 * kappa)
         np.testing.assert_allclose(inside_of(region, X, kappa), [inside, 1.0 - inside, 0.5], atol=1e-5)
+
+
+def _mass(fit, nside=48):
+    density = fit.predict(nside=nside).density
+    return np.nansum(density) * 4.0 * np.pi / len(density)
+
+
+@pytest.mark.parametrize(
+    "region",
+    [tmsm.Cap(AXIS, 1.5), tmsm.Cap(AXIS, 2.5), LARGE["box of 300 by 160 degrees"]()],
+    ids=["1.5", "2.5", "box"],
+)
+def test_kernels_are_a_density_in_any_region(region):
+    even = tmsm.Sphere(2).uniform(200, 3)
+    few = tmsm.AdaptiveKernel(region).fit(even[region.contains(even)][:15])
+    assert _mass(few) == pytest.approx(1.0, abs=5e-3)
+    assert few.widths_.max() < 4.0
+    bump = {"mean_direction": AXIS, "concentration": 3.0}
+    X = tmsm.VonMisesFisher().sample(400, region, random_state=0, **bump)
+    fit = tmsm.AdaptiveKernel(region, neighbours=16, width=1.0).fit(X)
+    assert _mass(fit) == pytest.approx(1.0, abs=5e-3)
+    # Nothing that is held out is likelier than the truth allows.
+    truth = tmsm.VonMisesFisher().logpdf(X, region, **bump)
+    assert fit.held_out_ < truth.mean() + 0.05
+
+
+def test_kernels_with_wrong_masses_are_no_map(monkeypatch):
+    def wrong(region, X, kappa, rng):
+        found, exact = inside_masses(region, X, kappa, rng)
+        return np.where(found < 0.9, 0.5 * found, found), exact
+
+    monkeypatch.setattr("tmsm.maps.kernel_fit.inside_masses", wrong)
+    region = tmsm.Cap(AXIS, 0.6)
+    X = tmsm.Sphere(2).uniform(6000, 0)
+    with pytest.raises(tmsm.errors.EstimationError, match=r"An internal error: kernels .* have 1\.\d+ on [\d,]+ nodes"):
+        tmsm.AdaptiveKernel(region, neighbours=8, width=1.0).fit(X[region.contains(X)][:200])
+
+
+def test_what_is_held_out_is_the_score_of_new_rows():
+    region = tmsm.Cap(AXIS, 0.6)
+    bump = {"mean_direction": AXIS, "concentration": 20.0}
+    new = tmsm.VonMisesFisher().sample(4000, region, random_state=99, **bump)
+    away = []
+    for seed in range(8):
+        X = tmsm.VonMisesFisher().sample(40, region, random_state=seed, **bump)
+        series, kernels = tmsm.DensityMap(region).fit(X), tmsm.AdaptiveKernel(region).fit(X)
+        away.append([kernels.held_out_ - series.held_out_, kernels.score(new) - series.score(new)])
+    stated, true = np.transpose(away)
+    gap = stated - true
+    assert abs(gap.mean()) < 3.0 * gap.std(ddof=1) / np.sqrt(len(gap))
+
+
+def test_folds_of_kernels_are_fits_without_them():
+    from tmsm.data.rows import Rows
+    from tmsm.maps.folds import Folds
+
+    region = tmsm.Cap(AXIS, 0.6)
+    even = tmsm.Sphere(2).uniform(3000, 0)
+    X = even[region.contains(even)][:150]
+    fit = tmsm.AdaptiveKernel(region, background=0.1).fit(X)
+    labels = Folds.of(Rows.of(X, region, None, "raise"), tmsm.AdaptiveKernel(region)._seed()).labels
+    parts = []
+    for fold in range(10):
+        part = tmsm.AdaptiveKernel(region, background=0.1).fit(X[labels != fold])
+        parts.append(part.logpdf(X[labels == fold]))
+    # The masses inside the border are those of all rows, but for a factor.
+    assert fit.held_out_ == pytest.approx(np.concatenate(parts).mean(), abs=0.01)

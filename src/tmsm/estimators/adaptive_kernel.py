@@ -9,8 +9,9 @@ import numpy as np
 from tmsm.data.rows import Rows
 from tmsm.estimators.mapped import MapEstimator
 from tmsm.foundation.validation import check_count, check_number
+from tmsm.maps.kernel_choice import KernelSettings
 from tmsm.maps.kernel_density import KernelDensity
-from tmsm.maps.kernel_fit import KernelFit, KernelSettings, fit_kernels, log_seen
+from tmsm.maps.kernel_fit import KernelFit, fit_kernels, log_seen
 from tmsm.matching.exposure import LogExposure
 from tmsm.regions import Region
 
@@ -29,7 +30,7 @@ class AdaptiveKernel(MapEstimator):
     region
         Where rows could be seen.
     neighbours
-        The width of a kernel follows the distance to the nearest place but so many; "auto" chooses.
+        k: the width of a kernel follows the distance to the k-th nearest place; "auto" chooses.
     width
         The factor between that distance and the width; "auto" chooses.
     background
@@ -48,7 +49,7 @@ class AdaptiveKernel(MapEstimator):
     background_ : float
         Share of the background.
     held_out_ : float
-        Mean log density of rows that were left out.
+        Mean log density of rows that were held out.
     status_ : str
         How the map was found and what to be wary of.
 
@@ -66,9 +67,10 @@ class AdaptiveKernel(MapEstimator):
 
     Notes
     -----
-    Widths are h = factor · d^power · d̄^(1 − power), d the distance to the k-th nearest place.  All of k, power, factor
-    and the background are chosen by the likelihood of rows that are left out.  Copies of a row, or rows of its group,
-    are left out with it, and the widths of others are then those without it: the likelihood is that of new rows.
+    Widths are h = factor · d^power · m^(1 − power), d the distance to the k-th nearest place and m its geometric mean,
+    and no larger than the region.  All of k, power, factor and the background are chosen by the likelihood of rows that
+    are left out.  Copies of a row, or rows of its group, are left out with it, and the widths of others are then those
+    without it: the likelihood is that of new rows.
     """
 
     def __init__(
@@ -123,7 +125,7 @@ class AdaptiveKernel(MapEstimator):
 
     @property
     def held_out_(self) -> float:
-        """Mean log density of rows that were left out, as they were seen."""
+        """Mean log density of rows that were held out, as they were seen: the same folds as those of `DensityMap`."""
         return self.result_.held_out
 
     @property
@@ -147,12 +149,14 @@ class AdaptiveKernel(MapEstimator):
         rows = f"{fit.n_rows:,}" if fit.n_places == fit.n_rows else f"{fit.n_rows:,}, in {fit.n_places:,} places"
         rows += f"; {fit.n_outside:,} outside the region were dropped" if fit.n_outside else ""
         widths = f"{middle}, all equal"
-        if fit.widths.power > 0.0:
+        if self.widths_.min() >= (1.0 - 1e-9) * fit.widths.widest:
+            widths = f"{middle}, as wide as the region: the density is nearly uniform"
+        elif fit.widths.power > 0.0:
             widths = f"{low} to {high} (5 to 95 % of the kernels), median {middle}: {fit.widths.in_words}"
         found = [("region", repr(density.region)), ("rows", rows), ("widths", widths)]
         if density.background > 0.0:
             found.append(("background", f"{100.0 * density.background:.3g} % of the mass, uniform inside the region"))
-        found.append(("held out", f"{fit.held_out:.5g}, the mean log density of rows that were left out"))
+        found.append(("held out", f"{fit.held_out:.5g}, the mean log density of rows that were held out"))
         if fit.exposure is not None:
             found.append(("exposure", f"{fit.exposure.description_of_values}; rows count with its inverse"))
         found.append(("band", "chance alone: the bias of the smoothing is not in it"))
