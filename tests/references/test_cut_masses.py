@@ -5,7 +5,9 @@ import pytest
 
 import tmsm
 from tests.references.test_maps import BORDERS, bell_points, frame_of
+from tmsm.data.rows import Rows
 from tmsm.maps.cut_mass import inside_masses
+from tmsm.maps.folds import Folds
 from tmsm.measure.nodes import Grid, build_nodes
 
 AXIS = tmsm.lonlat_to_xyz(20.0, 40.0)
@@ -79,12 +81,9 @@ def _mass(fit, nside=48):
     return np.nansum(density) * 4.0 * np.pi / len(density)
 
 
-@pytest.mark.parametrize(
-    "region",
-    [tmsm.Cap(AXIS, 1.5), tmsm.Cap(AXIS, 2.5), LARGE["box of 300 by 160 degrees"]()],
-    ids=["1.5", "2.5", "box"],
-)
-def test_kernels_are_a_density_in_any_region(region):
+@pytest.mark.parametrize("radius", [1.5, 2.0, 2.5])
+def test_kernels_are_a_density_in_any_region(radius):
+    region = tmsm.Cap(AXIS, radius)
     even = tmsm.Sphere(2).uniform(200, 3)
     few = tmsm.AdaptiveKernel(region).fit(even[region.contains(even)][:15])
     assert _mass(few) == pytest.approx(1.0, abs=5e-3)
@@ -115,7 +114,7 @@ def test_what_is_held_out_is_the_score_of_new_rows():
     bump = {"mean_direction": AXIS, "concentration": 20.0}
     new = tmsm.VonMisesFisher().sample(4000, region, random_state=99, **bump)
     away = []
-    for seed in range(8):
+    for seed in range(6):
         X = tmsm.VonMisesFisher().sample(40, region, random_state=seed, **bump)
         series, kernels = tmsm.DensityMap(region).fit(X), tmsm.AdaptiveKernel(region).fit(X)
         away.append([kernels.held_out_ - series.held_out_, kernels.score(new) - series.score(new)])
@@ -125,12 +124,9 @@ def test_what_is_held_out_is_the_score_of_new_rows():
 
 
 def test_folds_of_kernels_are_fits_without_them():
-    from tmsm.data.rows import Rows
-    from tmsm.maps.folds import Folds
-
     region = tmsm.Cap(AXIS, 0.6)
     even = tmsm.Sphere(2).uniform(3000, 0)
-    X = even[region.contains(even)][:150]
+    X = even[region.contains(even)][:60]
     fit = tmsm.AdaptiveKernel(region, background=0.1).fit(X)
     labels = Folds.of(Rows.of(X, region, None, "raise"), tmsm.AdaptiveKernel(region)._seed()).labels
     parts = []

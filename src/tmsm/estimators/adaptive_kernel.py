@@ -1,4 +1,4 @@
-"""A density map as kernels whose widths follow the density, each cut exactly at the border."""
+"""A density map as kernels whose widths follow the density, each cut at the border."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ class AdaptiveKernel(MapEstimator):
     """A sum of kernels, narrow where rows are dense and wide where they are rare, inside a region.
 
     On S² they are von Mises–Fisher densities, in flat space normal ones.  Each is cut at the border and divided by what
-    is left of it inside, which is computed exactly along the border.  It shows structure that no smooth series
-    resolves; next to the border it is flatter than the truth, where `DensityMap` is not.
+    is left of it inside.  That is computed along the edges of the border, and in a box by normal integrals; 512 draws
+    take their place where a border has no edges, as on the circle and in unions and differences of regions.  It shows
+    structure that no smooth series resolves; next to the border it is flatter than the truth, where `DensityMap` is
+    not.
 
     Parameters
     ----------

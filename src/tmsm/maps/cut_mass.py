@@ -1,7 +1,8 @@
 """How much of a bell-shaped kernel lies inside a region.
 
-The mass of exp(−κ r²/2) within a distance of its centre is F, known exactly on S² and in the plane.  By Stokes' theorem
-the mass inside a region R is an integral along its border, which has the inside on its left,
+In a box of flat space this is a product of normal integrals.  Elsewhere, the mass of exp(−κ r²/2) within a distance of
+its centre is F, known exactly on S² and in the plane.  By Stokes' theorem the mass inside a region R is an integral
+along its border, which has the inside on its left,
 
     mass = [centre ∈ R] − (1/2π) ∮ (1 − F) dφ,
 
@@ -36,7 +37,7 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.compiled import compiled
 from tmsm.foundation.threads import in_threads
 from tmsm.numerics.box_trees import build_tree
-from tmsm.regions import Region
+from tmsm.regions import Box, Region
 from tmsm.regions.polygon.trees import overlapping_edges
 
 __all__ = ["BorderEdges", "inside_masses", "roughly_inside"]
@@ -160,8 +161,14 @@ def inside_masses(
 ) -> tuple[FloatArray, bool]:
     """Shares of kernels at points X (n, D), inside or outside, that lie inside the region; and whether they are exact.
 
-    Where they are not, each comes from 512 draws.
+    In a box they are products of normal integrals.  Where they are not exact, each comes from 512 draws.
     """
+    if isinstance(region, Box):
+        from scipy.special import ndtr
+
+        low, high = region.bounds
+        root = np.sqrt(kappa)[:, None]
+        return np.asarray((ndtr((high - X) * root) - ndtr((low - X) * root)).prod(axis=1)), True
     depth = region.clearance(np.asfortranarray(X))[0]
     inside = np.where(depth > 0.0, 1.0, 0.0)
     # A slack of the distance may hide a part of the border that is nearer.
