@@ -455,7 +455,7 @@ D, A = tmsm.DensityMap, tmsm.AdaptiveKernel
         (lambda X: D(CAP).fit(X, sample_weight=[-1.0] * 300), "must be finite and not negative; 300 of 300"),
         (lambda X: D(CAP).fit(X[:5]), "5 different places are too few for a map: it wants 10 at least"),
         (lambda X: D(CAP).fit(X, groups=np.arange(300) % 4), "4 groups are too few for a map"),
-        (lambda X: A(CAP).fit(X[:2]), "2 different places are too few for kernels.*give 3 at least"),
+        (lambda X: A(CAP).fit(X[:2]), "2 different places are too few for a map: it wants 10 at least"),
         (lambda X: A(CAP).fit(X, groups=np.arange(300) % 2), "2 groups are too few for kernels"),
         (lambda X: D(PLANE).fit(plane_rows()), "A map needs a region that ends on all sides: intersect it"),
         (lambda X: A(S4).fit(s4_rows()), r"There are no kernels on Sphere\(dim=4\): they are for circles, S²"),

@@ -15,7 +15,7 @@ from tmsm.maps.kernel_widths import Neighbours, Widths
 from tmsm.matching.exposure import LogExposure
 from tmsm.regions import Region
 
-__all__ = ["Centres", "Judged", "KernelSettings", "WidthChoice"]
+__all__ = ["STATED", "Centres", "Judged", "KernelSettings", "WidthChoice"]
 
 # Neighbours, powers and factors that are tried; factors go on as long as they get better.
 _NEIGHBOURS = (1, 2, 4, 8, 16, 32, 64)
@@ -24,7 +24,7 @@ _FACTOR, _FINER = 1.5, 1.5**0.5
 _MOST_FACTORS = 12
 _MANY_ROWS = 200_000
 # Rows that are left out to judge by, at first and in the end.
-_FIRST_JUDGED, _JUDGED = 2048, 4096
+_FIRST_JUDGED, _JUDGED, STATED = 2048, 4096, 65_536
 # Of so many settings the best is chosen in the end.
 _CONFIRMED = 4
 # The background is not below such a share of a row.
@@ -160,10 +160,15 @@ class WidthChoice:
                 break
         return best
 
-    def judge(self, widths: Widths) -> Judged:
+    def settled(self, found: Judged, log_factor: FloatArray) -> Judged:
+        """The same widths with the background that is best for all rows, and masses inside the border as they are."""
+        self.judged = np.sort(self._shuffled[:STATED])
+        return self.judge(found.widths, log_factor)
+
+    def judge(self, widths: Widths, log_factor: FloatArray | float = 0.0) -> Judged:
         """The mean log density of rows that are left out, with the best background; with an exposure, of all rows."""
         centres = self.centres
-        both = [self._heights(h) for h in (widths.of(self.neighbours), widths.without_one(self.neighbours))]
+        both = [self._heights(h, log_factor) for h in (widths.of(self.neighbours), widths.without_one(self.neighbours))]
         # A row of another group may be nearer than the one that is left out; a place has one distance.
         near = self.neighbours.nearest[:, : 0 if centres.groups is None else widths.k]
         reach = widths.reach(self.neighbours)
@@ -183,7 +188,7 @@ class WidthChoice:
         kernels = self.tree.log_sums(self.centres.region.manifold.functions(X), a, kappa)
         return self._mixed(kernels, found.background)
 
-    def _heights(self, h: FloatArray, log_factor: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray]:
+    def _heights(self, h: FloatArray, log_factor: FloatArray | float) -> tuple[FloatArray, FloatArray]:
         """Logarithms of the heights of kernels of widths (n,), and their concentrations."""
         kappa, centres = h**-2.0, self.centres
         a = np.log(centres.weight) - centres.region.manifold.log_bell_mass(kappa)

@@ -14,7 +14,7 @@ from tmsm.foundation.text import in_number
 from tmsm.manifolds.frames import check_frames
 from tmsm.maps.cut_mass import inside_masses, roughly_inside
 from tmsm.maps.folds import Folds
-from tmsm.maps.kernel_choice import Centres, Judged, KernelSettings, WidthChoice
+from tmsm.maps.kernel_choice import STATED, Centres, Judged, KernelSettings, WidthChoice
 from tmsm.maps.kernel_density import KernelDensity
 from tmsm.maps.kernel_widths import Widths
 from tmsm.maps.nodes import even_plan
@@ -26,8 +26,8 @@ __all__ = ["KernelFit", "fit_kernels", "log_seen"]
 
 _DRAWS = 20_000
 _FEWEST_GROUPS = 3
-# Rows that are held out to state by, and up to how many rows all is chosen anew without each fold.
-_STATED, _CHOSEN_ANEW = 65_536, 500
+# Up to so many rows all is chosen anew without each fold.
+_CHOSEN_ANEW = 500
 # Kernels that are integrated to see that all is well: so many, so many times as wide as nodes are apart; and what may
 # be missing, along a border and by draws.
 _INTEGRATED, _WIDE, _MISSING = 256, 3.0, (0.02, 0.1)
@@ -105,28 +105,30 @@ class _Problem:
             return np.ones(len(kappa)), True
         return inside_masses(self.region, self.centres.X, kappa, np.random.default_rng(self.settings.seed))
 
-    def _held_out(self, choice: WidthChoice, found: Judged, inside: FloatArray, kappa: FloatArray) -> float:
+    def _log_factor(self, inside: FloatArray, kappa: FloatArray) -> FloatArray:
+        """Logarithms of the masses inside the border over those inside a straight one, shape (n,)."""
+        depth = self.centres.depth
+        if depth is None:
+            return np.zeros(len(kappa))
+        return np.log(np.maximum(inside, 1e-300) / np.maximum(roughly_inside(depth, kappa), 1e-300))
+
+    def _held_out(self, found: Judged, log_factor: FloatArray) -> float:
         """The mean log density of the rows of each fold in kernels of the others.
 
         Where rows are few, the widths are chosen without the fold, too: the rows that like some widths best are no
         judges of them.
         """
         centres, n = self.centres, len(self.centres.X)
-        log_factor = np.zeros(n)
-        if centres.depth is not None:
-            log_factor = np.log(np.maximum(inside, 1e-300) / np.maximum(roughly_inside(centres.depth, kappa), 1e-300))
         judged = np.zeros(n, dtype=bool)
-        judged[np.random.default_rng(self.settings.seed).permutation(n)[:_STATED]] = True
+        judged[np.random.default_rng(self.settings.seed).permutation(n)[:STATED]] = True
         total = weight = 0.0
         for fold in np.unique(self.labels):
             others, own = self.labels != fold, (self.labels == fold) & judged
             if not own.any() or not others.any():
                 continue
-            part = WidthChoice(centres.where(others), self.settings, found.widths.k)
-            settled = found
-            if n <= _CHOSEN_ANEW:
-                part = WidthChoice(centres.where(others), self.settings)
-                settled = part.chosen()
+            anew = n <= _CHOSEN_ANEW
+            part = WidthChoice(centres.where(others), self.settings, None if anew else found.widths.k)
+            settled = part.settled(part.chosen(), log_factor[others]) if anew else found
             logs = part.log_density(settled, centres.X[own], log_factor[others])
             total += float(centres.seen[own] @ logs)
             weight += float(centres.seen[own].sum())
@@ -139,13 +141,15 @@ class _Problem:
         found = choice.chosen()
         kappa = found.widths.of(choice.neighbours) ** -2.0
         inside, exact = self._inside(kappa)
+        log_factor = self._log_factor(inside, kappa)
+        found = choice.settled(found, log_factor)
         density = KernelDensity(
             self.region, rows.frame, centres.X, centres.weight, kappa, np.maximum(inside, 1e-12), found.background,
             centres.groups, centres.area,
         )  # fmt: skip
         if self.nodes is not None:
             _check_integral(density, self.nodes, exact)
-        stated = self._held_out(choice, found, inside, kappa)
+        stated = self._held_out(found, log_factor)
         if self.exposure is not None:
             stated += float(centres.seen @ self.exposure.row_values(centres.X)) - log_seen(density, self.exposure)
         notes = []
