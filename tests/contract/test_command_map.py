@@ -154,7 +154,7 @@ def test_a_method_that_is_asked_for_is_taken(command, method, name):
         (("points.csv", "--method", "kernel", "--degree", "5"), "--degree and --smoothing are for the smooth map"),
         (("five.csv", "--method", "series"), "5 different places are too few for a map"),
         (("spot.csv", "--method", "series"), "All 50 rows are the same point: there is no density to map."),
-        (("spot.csv",), "1 different place is too few for kernels"),
+        (("spot.csv",), "All 50 rows are the same point"),
     ],
 )
 def test_bad_input_has_one_sentence_and_writes_nothing(command, folder, arguments, words):

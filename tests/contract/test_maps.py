@@ -498,7 +498,8 @@ def test_fewer_rows_than_the_degree_can_carry(X):
     fit = tmsm.DensityMap(CAP, degree=20, smoothing=1.0).fit(X)
     assert fit.degree_ == 11
     assert "The degree is 11, not 20: 300 different places carry no more." in fit.status_
-    assert "The degree is" not in tmsm.DensityMap(CAP, smoothing=1.0).fit(X).status_
+    assert "The degree is 11, not 12: 300 different" in tmsm.DensityMap(CAP, smoothing=1.0).fit(X).status_
+    assert "The degree is" not in tmsm.DensityMap(CAP, degree=5, smoothing=1.0).fit(X).status_
     grouped = tmsm.DensityMap(CAP, degree=20, smoothing=1.0).fit(X, groups=np.arange(300) // 3)
     assert "The degree is 6, not 20: 100 groups carry no more." in grouped.status_
 
@@ -521,10 +522,11 @@ def test_rows_in_one_spot(X):
     same, rng = np.repeat(X[:1], 50, axis=0), np.random.default_rng(0)
     close = X[:1] + 1e-7 * rng.standard_normal((100, 3))
     close /= np.linalg.norm(close, axis=1)[:, None]
-    with pytest.raises(tmsm.errors.EstimationError, match="All 50 rows are the same point: there is no density"):
-        tmsm.DensityMap(CAP).fit(same)
-    with pytest.raises(tmsm.errors.EstimationError, match="1 different place is too few for kernels"):
-        tmsm.AdaptiveKernel(CAP).fit(same)
+    for estimator in (tmsm.DensityMap, tmsm.AdaptiveKernel):
+        with pytest.raises(tmsm.errors.EstimationError, match="All 50 rows are the same point: there is no density"):
+            estimator(CAP).fit(same)
+        with pytest.raises(tmsm.errors.EstimationError, match="9 different places are too few for a map: it wants 10"):
+            estimator(CAP).fit(np.repeat(X[:9], 5, axis=0))
     with pytest.raises(tmsm.errors.EstimationError, match=r"so close together.*use AdaptiveKernel"):
         tmsm.DensityMap(CAP).fit(close)
     fit = tmsm.AdaptiveKernel(CAP).fit(close)
@@ -532,9 +534,39 @@ def test_rows_in_one_spot(X):
     assert fit.widths_.max() < 1e-6
 
 
+_T = np.random.default_rng(0).uniform(-1.0, 1.0, 60)
+LINES = {
+    "a great circle": tmsm.lonlat_to_xyz(20.0 + 0.0 * _T, 75.0 + 5.0 * _T),
+    "a circle": tmsm.lonlat_to_xyz(60.0 * _T, 75.0 + 0.0 * _T),
+    "a straight line of longitudes and latitudes": tmsm.lonlat_to_xyz(40.0 * _T, 75.0 + 5.0 * _T),
+    "a line of constant bearing": tmsm.lonlat_to_xyz(
+        60.0 * _T, np.degrees(np.arcsin(np.tanh(np.arctanh(np.sin(np.radians(75.0))) + 0.3 * _T)))
+    ),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_rows_on_a_line_have_no_map(line):
+    rows, rng = LINES[line], np.random.default_rng(1)
+    for estimator in (tmsm.DensityMap, tmsm.AdaptiveKernel):
+        with pytest.raises(tmsm.errors.EstimationError, match=f"All rows lie on {line}, .*so that there is no map"):
+            estimator(CAP).fit(rows)
+    # A road that is not quite straight has one.
+    beside = rows + 1e-3 * rng.standard_normal(rows.shape)
+    tmsm.AdaptiveKernel(CAP).fit(beside / np.linalg.norm(beside, axis=1)[:, None])
+
+
+def test_rows_on_a_line_of_the_plane_have_no_map():
+    box = tmsm.Box([-2.0, -2.0], [2.0, 2.0])
+    for rows in (np.column_stack([_T, 0.5 * _T]), np.column_stack([0.1 + 0.0 * _T, _T])):
+        with pytest.raises(tmsm.errors.EstimationError, match="All rows lie on a straight line"):
+            tmsm.AdaptiveKernel(box).fit(rows)
+
+
 def test_rows_of_weight_zero_do_not_count(make, X):
     w = np.r_[np.zeros(100), np.ones(200)]
     fit, alone = make().fit(X, sample_weight=w), make().fit(X[100:])
+    assert fit.n_samples_ == alone.n_samples_ == 200
     np.testing.assert_allclose(fit.logpdf(X), alone.logpdf(X), atol=1e-5)
 
 
@@ -589,7 +621,7 @@ D, A = tmsm.DensityMap, tmsm.AdaptiveKernel
         (lambda X: D(CAP).fit(X, sample_weight=[-1.0] * 300), "must be finite and not negative; 300 of 300"),
         (lambda X: D(CAP).fit(X[:5]), "5 different places are too few for a map: it wants 10 at least"),
         (lambda X: D(CAP).fit(X, groups=np.arange(300) % 4), "4 groups are too few for a map"),
-        (lambda X: A(CAP).fit(X[:2]), "2 different places are too few for kernels.*give 3 at least"),
+        (lambda X: A(CAP).fit(X[:2]), "2 different places are too few for a map: it wants 10 at least"),
         (lambda X: A(CAP).fit(X, groups=np.arange(300) % 2), "2 groups are too few for kernels"),
         (lambda X: D(PLANE).fit(plane_rows()), "A map needs a region that ends on all sides: intersect it"),
         (lambda X: A(S4).fit(s4_rows()), r"There are no kernels on Sphere\(dim=4\): they are for circles, S²"),

@@ -469,6 +469,19 @@ def test_areas_on_a_uniform_background_grow_with_the_share():
     assert 0.05 < float((high - low)[0]) < 1.0
 
 
+def test_of_an_even_density_a_part_is_the_region_of_highest_density():
+    turn = np.linspace(-2.5, 2.5, 402)[1:-1]
+    arc = tmsm.Cap([1.0, 0.0], 2.5)
+    X = np.column_stack([np.cos(turn), np.sin(turn)])
+    fit = tmsm.AdaptiveKernel(arc, width=1e3, background=0.5).fit(X)
+    flat = tmsm.DensityMap(arc, degree=1, smoothing=1e6).fit(X)
+    for one in (fit, flat):
+        for share in (0.25, 0.5, 0.9):
+            found = one.highest_density_region(share)
+            assert found.area == pytest.approx(5.0 * share, rel=0.1)
+            assert found.contains(X).mean() == pytest.approx(share, abs=0.05)
+
+
 def test_a_map_turns_with_its_rows():
     """The map of turned rows is the turned map."""
     X = rows(300)

@@ -1,4 +1,4 @@
-"""A density map as kernels whose widths follow the density, each cut exactly at the border."""
+"""A density map as kernels whose widths follow the density, each cut at the border."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from tmsm.data.rows import Rows
 from tmsm.display.region_words import region_in_words
 from tmsm.estimators.mapped import HELD_OUT, MapEstimator, rows_in_words
 from tmsm.foundation.validation import check_count, check_number
+from tmsm.maps.kernel_choice import KernelSettings
 from tmsm.maps.kernel_density import KernelDensity
-from tmsm.maps.kernel_fit import KernelFit, KernelSettings, fit_kernels, log_seen
+from tmsm.maps.kernel_fit import KernelFit, fit_kernels, log_seen
 from tmsm.matching.exposure import LogExposure
 from tmsm.regions import Region
 
@@ -22,15 +23,17 @@ class AdaptiveKernel(MapEstimator):
     """A sum of kernels, narrow where rows are dense and wide where they are rare, inside a region.
 
     On S² they are von Mises–Fisher densities, in flat space normal ones.  Each is cut at the border and divided by what
-    is left of it inside, which is computed exactly along the border.  It shows structure that no smooth series
-    resolves; next to the border it is flatter than the truth, where `DensityMap` is not.
+    is left of it inside.  That is computed along the edges of the border, and in a box by normal integrals; 512 draws
+    take their place where a border has no edges, as on the circle and in unions and differences of regions.  It shows
+    structure that no smooth series resolves; next to the border it is flatter than the truth, where `DensityMap` is
+    not.
 
     Parameters
     ----------
     region
         Where rows could be seen.
     neighbours
-        The width of a kernel follows the distance to the nearest place but so many; "auto" chooses.
+        k: the width of a kernel follows the distance to the k-th nearest place; "auto" chooses.
     width
         The factor between that distance and the width; "auto" chooses.
     background
@@ -49,7 +52,7 @@ class AdaptiveKernel(MapEstimator):
     background_ : float
         Share of the background.
     held_out_ : float
-        Mean log density of rows that were left out.
+        Mean log density of rows that were held out.
     status_ : str
         How the map was found and what to be wary of.
 
@@ -67,9 +70,10 @@ class AdaptiveKernel(MapEstimator):
 
     Notes
     -----
-    Widths are h = factor · d^power · d̄^(1 − power), d the distance to the k-th nearest place.  All of k, power, factor
-    and the background are chosen by the likelihood of rows that are left out.  Copies of a row, or rows of its group,
-    are left out with it, and the widths of others are then those without it: the likelihood is that of new rows.
+    Widths are h = factor · d^power · m^(1 − power), d the distance to the k-th nearest place and m its geometric mean,
+    and no larger than the region.  All of k, power, factor and the background are chosen by the likelihood of rows that
+    are left out.  Copies of a row, or rows of its group, are left out with it, and the widths of others are then those
+    without it: the likelihood is that of new rows.
     """
 
     def __init__(
@@ -124,7 +128,7 @@ class AdaptiveKernel(MapEstimator):
 
     @property
     def held_out_(self) -> float:
-        """Mean log density of rows that were held out, as they were seen."""
+        """Mean log density of rows that were held out, as they were seen: the same folds as those of `DensityMap`."""
         return self.result_.held_out
 
     @property
@@ -161,7 +165,9 @@ class AdaptiveKernel(MapEstimator):
         low, middle, high = (unit.text(one) for one in np.quantile(self.widths_, (0.05, 0.5, 0.95)))
         rows = rows_in_words(fit.n_rows, fit.n_places, "places", fit.n_outside)
         widths = f"{middle}, all equal"
-        if fit.widths.power > 0.0:
+        if self.widths_.min() >= (1.0 - 1e-9) * fit.widths.widest:
+            widths = f"{middle}, as wide as the region: the density is nearly uniform"
+        elif fit.widths.power > 0.0:
             widths = f"{low} to {high} (5 to 95 % of the kernels), median {middle}: {fit.widths.in_words}"
         region = region_in_words(density.region, density.frame)
         found = [("region", region), ("rows", rows), ("widths", widths)]

@@ -159,8 +159,11 @@ class DensityMap(MapEstimator):
 
     @property
     def held_out_(self) -> float:
-        """Mean log density of rows that were held out; of score matching above dimension three minus J of these."""
-        return self.result_.path.chosen.held_out
+        """Mean log density of rows that were held out; of score matching above dimension three minus J of these.
+
+        The rows of each fold are judged at the degree and smoothing that the other folds like best.
+        """
+        return self.result_.held_out
 
     @property
     def status_(self) -> str:
@@ -193,8 +196,8 @@ class DensityMap(MapEstimator):
         if np.isfinite(chosen.smoothing):
             how = "chosen by rows that were held out" if self.smoothing == "auto" else "as given"
             found.append(("smoothing", f"{chosen.smoothing:.3g}, {how}; {chosen.freedom:.1f} effective parameters"))
-        if fit.held_out_kind == "likelihood" and np.isfinite(chosen.held_out):
-            found.append(("held out", HELD_OUT.format(chosen.held_out)))
+        if fit.held_out_kind == "likelihood" and np.isfinite(fit.held_out):
+            found.append(("held out", HELD_OUT.format(fit.held_out)))
         if density.plan is not None:
             found.append(("nodes", f"{len(density.nodes.X):,} quadrature nodes"))
         if fit.exposure is not None:

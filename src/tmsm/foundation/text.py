@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["facts_text", "in_number", "plain_table", "readable", "readable_p", "readable_share", "shortened"]
+__all__ = ["facts_text", "in_number", "ordinal", "plain_table", "readable", "readable_p", "readable_share", "shortened"]
 
 # Columns of facts.
 _WIDTH = 110
@@ -29,6 +29,12 @@ def facts_text(facts: Sequence[Sequence[str]]) -> str:
 def in_number(count: int, what: str) -> str:
     """The beginning of a sentence on so many things: 1 group is, 2 groups are."""
     return f"1 {what} is" if count == 1 else f"{count:,} {what}s are"
+
+
+def ordinal(count: int) -> str:
+    """The number as a place in a row: 1st, 2nd, 3rd, 4th, 11th, 64th."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(count % 10, "th")
+    return f"{count:,}{'th' if count % 100 in (11, 12, 13) else ending}"
 
 
 def readable(value: float) -> str:

@@ -175,7 +175,7 @@ class Sphere(Manifold):
     def log_bell_mass(self, kappa: FloatArray) -> FloatArray:
         # r² = 2 (1 − cos ρ): von Mises–Fisher densities, times e^κ.
         if self.dim == 2:
-            return np.asarray(np.log(2.0 * np.pi / kappa) + np.log1p(-np.exp(-2.0 * kappa)))
+            return np.asarray(np.log(2.0 * np.pi / kappa) + np.log(-np.expm1(-2.0 * kappa)))
         if self.dim > 2:
             return super().log_bell_mass(kappa)
         from scipy.special import i0e

@@ -23,6 +23,8 @@ __all__ = ["HighestDensityRegion"]
 
 # Along the longer side of a window.
 _GRID = 400
+# Log densities that differ by less are equal, and of what is equal so many draws show how far a part of it reaches.
+_EQUAL, _DRAWS = 1e-9, 4000
 # A curved border becomes arcs to this tolerance in radians: 60 m on the Earth.
 _TOLERANCE = 1e-5
 
@@ -74,8 +76,34 @@ class HighestDensityRegion:
         region = self.density.region
         rows = region.manifold.check_points(X)
         inside = np.asarray(region.signed_distance(np.asfortranarray(rows))[0] > 0.0)
-        inside[inside] = self.density.log_density(rows[inside]) >= self.log_density
+        inside[inside] = self._height(rows[inside]) >= 0.0
         return inside
+
+    def _height(self, X: FloatArray) -> FloatArray:
+        """The log density over the level at points (n, D) of the region, shape (n,).
+
+        Where the density is even at the level, as a uniform one is, any part of what is even would do: it is what lies
+        next to one place, with the mass that is missing.
+        """
+        height = self.density.log_density(X) - self.log_density
+        even = np.abs(height) < _EQUAL
+        if even.any():
+            centre, radius = self._even_part
+            away = np.linalg.norm(self.density.region.manifold.functions(X[even]) - centre, axis=1)
+            height[even] = _EQUAL * (radius - away)
+        return height
+
+    @cached_property
+    def _even_part(self) -> tuple[FloatArray, float]:
+        """A place where the density is at the level, and how far from it such places belong to the region."""
+        draws = self.density.draw(_DRAWS, np.random.default_rng(0))
+        height = self.density.log_density(draws) - self.log_density
+        even = self.density.region.manifold.functions(draws[np.abs(height) < _EQUAL])
+        if len(even) == 0:
+            return np.zeros(1), np.inf
+        wanted = (self.share - float((height >= _EQUAL).mean())) * len(draws) / len(even)
+        away = np.linalg.norm(even - even[0], axis=1)
+        return even[0], float(np.quantile(away, min(max(wanted, 0.0), 1.0)))
 
     @cached_property
     def polygons(self) -> list[list[list[list[float]]]]:
@@ -108,7 +136,7 @@ class HighestDensityRegion:
             raise InvalidInputError(
                 f"Rings are drawn on S² and in the plane, not on {manifold!r}; contains() works everywhere."
             )
-        values = (self.density.log_density(grid) - self.log_density).reshape(len(y), len(x))
+        values = self._height(grid).reshape(len(y), len(x))
         edges = region.border_edges(_TOLERANCE) if region.has_border else None
         if region.has_border and edges is None:
             # Where the border is not made of curves, where its distance is zero on the grid.

@@ -1,8 +1,8 @@
-"""From rows to kernels: widths and background by the likelihood of rows that are left out."""
+"""From rows to kernels: centres, widths and background, the masses inside the border, and what held-out rows say."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -10,48 +10,27 @@ import numpy as np
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
-from tmsm.foundation.progress import with_progress
 from tmsm.foundation.text import in_number
 from tmsm.manifolds.frames import check_frames
 from tmsm.maps.cut_mass import inside_masses, roughly_inside
 from tmsm.maps.folds import Folds
+from tmsm.maps.kernel_choice import STATED, Centres, Judged, KernelSettings, WidthChoice
 from tmsm.maps.kernel_density import KernelDensity
-from tmsm.maps.kernel_sums import KernelTree
-from tmsm.maps.kernel_widths import Neighbours, Widths
+from tmsm.maps.kernel_widths import Widths
 from tmsm.maps.nodes import even_plan
-from tmsm.matching.exposure import KnownExposure, LogExposure
-from tmsm.measure.nodes import has_nodes
-from tmsm.regions import Region
+from tmsm.maps.too_few import check_places
+from tmsm.matching.exposure import KnownExposure
+from tmsm.measure.nodes import Nodes, has_nodes
 
-__all__ = ["KernelFit", "KernelSettings", "fit_kernels", "log_seen"]
+__all__ = ["KernelFit", "fit_kernels", "log_seen"]
 
-# Neighbours, powers and factors that are tried; factors go on as long as they get better.
-_NEIGHBOURS = (1, 2, 4, 8, 16, 32, 64)
-_POWERS = (1.0, 0.75, 0.5, 0.0)
-_FACTOR, _FINER = 1.5, 1.5**0.5
-_MOST_FACTORS = 12
-_MANY_ROWS = 200_000
-# Rows that are left out to judge by, at first and in the end.
-_FIRST_JUDGED, _JUDGED = 2048, 4096
-_STATED = 65_536
 _DRAWS = 20_000
-# Of so many settings the best is chosen in the end.
-_CONFIRMED = 4
-_FEWEST_PLACES = 3
-# The background is not below such a share of a row.
-_LEAST = 0.1
-
-
-@final
-@dataclass(frozen=True)
-class KernelSettings:
-    """What a user asks for: neighbours and widths (None: to be chosen), the background, and a seed."""
-
-    neighbours: int | None
-    factor: float | None
-    background: float | None
-    seed: int
-    log_exposure: LogExposure | None
+_FEWEST_GROUPS = 3
+# Up to so many rows all is chosen anew without each fold.
+_CHOSEN_ANEW = 500
+# Kernels that are integrated to see that all is well: so many, so many times as wide as nodes are apart; and what may
+# be missing, along a border and by draws.
+_INTEGRATED, _WIDE, _MISSING = 256, 3.0, (0.02, 0.1)
 
 
 @final
@@ -70,16 +49,6 @@ class KernelFit:
     n_outside: int
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """Widths with their background and what the rows that were left out say: of all, and of those that were seen."""
-
-    widths: Widths
-    background: float
-    held_out: float
-    of_seen: float
-
-
 def fit_kernels(rows: Rows, settings: KernelSettings) -> KernelFit:
     """Kernels of rows inside a region."""
     region = rows.region
@@ -90,160 +59,99 @@ def fit_kernels(rows: Rows, settings: KernelSettings) -> KernelFit:
     region.manifold.log_bell_mass(np.ones(1))  # raises where there are no kernels
     exposure = KnownExposure.of(settings.log_exposure, rows)
     folds = Folds.of(rows, settings.seed)
-    if folds.places < _FEWEST_PLACES or folds.units < _FEWEST_PLACES:
-        what = "group" if rows.groups is not None and folds.units < _FEWEST_PLACES else "different place"
-        count = folds.units if what == "group" else folds.places
+    check_places(rows, folds)
+    if folds.units < _FEWEST_GROUPS:
         raise EstimationError(
-            f"{in_number(count, what)} too few for kernels, whose widths come from distances between them: give "
-            f"{_FEWEST_PLACES} at least."
+            f"{in_number(folds.units, 'group')} too few for kernels, whose widths come from distances between groups: "
+            f"give {_FEWEST_GROUPS} at least, or leave the groups out."
         )
-    problem = _Problem(rows, region, folds.unit_labels, exposure, settings)
-    return problem.finished(problem.chosen(), folds, rows)
+    problem = _Problem(rows, folds, exposure, settings)
+    return problem.finished(folds, rows)
 
 
+@final
 class _Problem:
-    """Rows with weight, their neighbours, and a tree of them."""
+    """Rows with weight as centres, and the nodes of their region."""
 
-    def __init__(
-        self, rows: Rows, region: Region, units: IntArray, exposure: KnownExposure | None, settings: KernelSettings
-    ) -> None:
+    def __init__(self, rows: Rows, folds: Folds, exposure: KnownExposure | None, settings: KernelSettings) -> None:
         blocks = list(rows.map(lambda block: (block.X, block.weights(), block.groups)))
         X = np.concatenate([np.asarray(one) for one, _, _ in blocks])
         w = np.concatenate([one for _, one, _ in blocks])
         if not w.sum() > 0.0:
             raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
         counted = w > 0.0
-        self.X, w = np.ascontiguousarray(X[counted]), w[counted]
-        self.units = np.unique(units[counted], return_inverse=True)[1]
-        self.groups: IntArray | None = None
+        X, w = np.ascontiguousarray(X[counted]), w[counted]
+        self.labels: IntArray = folds.labels[counted]
+        units = np.unique(folds.unit_labels[counted], return_inverse=True)[1]
+        groups: IntArray | None = None
         if rows.groups is not None:
             codes = np.concatenate([one for _, _, one in blocks if one is not None])[counted]
-            self.groups = np.unique(codes, return_inverse=True)[1]
+            groups = np.unique(codes, return_inverse=True)[1]
         # Of rows that were seen with a probability e each stands for 1/e of them.
-        self.seen = w / w.sum()
-        whole = w if exposure is None else w * np.exp(-(v := exposure.row_values(self.X)) + v.min())
-        self.weight = whole / whole.sum()
-        self.region, self.exposure, self.settings = region, exposure, settings
-        Y = region.manifold.functions(self.X)
-        ks = self._neighbour_counts
-        self.neighbours = Neighbours.of(Y, self.units, max(ks) + 1)
-        self.tree = KernelTree.of(Y)
-        self.depth = region.clearance(np.asfortranarray(self.X))[0] if region.has_border else None
-        self.area = np.inf
-        if has_nodes(region) and (region.manifold.is_closed or np.isfinite(region.bounds).all()):
-            self.area = float(np.exp(even_plan(region, 1).nodes().log_weights).sum())
-        self._shuffled = np.random.default_rng(settings.seed).permutation(len(self.X))
-        self.judged = np.sort(self._shuffled[:_FIRST_JUDGED])
-
-    @property
-    def _neighbour_counts(self) -> tuple[int, ...]:
-        most = max(int(self.units.max()) - 1, 1)
-        if self.settings.neighbours is not None:
-            return (min(self.settings.neighbours, most),)
-        # Distances of very many rows take room.
-        most = min(most, _NEIGHBOURS[-1] if len(self.X) <= _MANY_ROWS else _NEIGHBOURS[4])
-        return tuple(k for k in _NEIGHBOURS if k <= most) or (1,)
-
-    def chosen(self) -> _Judged:
-        """The widths that rows which are left out like best."""
-        ks, found = self._neighbour_counts, list[_Judged]()
-        for k in with_progress(ks, len(ks), "choosing the widths"):
-            found.append(self._best_factor(k, _POWERS[0], _first_factor(found, k)))
-        # A factor that is asked for is one of the distances themselves.
-        for power in _POWERS[1:] if self.settings.factor is None else ():
-            # A pilot that is smoother may do for widths that follow it less.
-            best = _best(found).widths.k
-            found += [self._best_factor(k, power, _first_factor(found, k)) for k in {best, min(4 * best, ks[-1])}]
-        return self._confirmed(sorted(found, key=lambda one: -one.held_out)[:_CONFIRMED])
-
-    def _confirmed(self, found: list[_Judged]) -> _Judged:
-        """The best of some widths, or somewhat wider or narrower ones, by more rows."""
-        self.judged = np.sort(self._shuffled[:_JUDGED])
-        best = _best([self.judge(one.widths) for one in found])
-        if self.settings.factor is not None:
-            return best
-        wider = [replace(best.widths, factor=best.widths.factor * step) for step in (_FINER, 1.0 / _FINER)]
-        return _best([best, *map(self.judge, wider)])
-
-    def _best_factor(self, k: int, power: float, start: float) -> _Judged:
-        if self.settings.factor is not None:
-            return self.judge(Widths(k, power, self.settings.factor))
-        best = self.judge(Widths(k, power, start))
-        for step in (_FACTOR, 1.0 / _FACTOR):
-            better = False
-            for _ in range(_MOST_FACTORS):
-                found = self.judge(Widths(k, power, best.widths.factor * step))
-                if found.held_out <= best.held_out:
-                    break
-                best, better = found, True
-            if better:
-                break
-        return best
-
-    def judge(self, widths: Widths, *, exact: bool = False) -> _Judged:
-        """The mean log density of rows that are left out, with the best background; with an exposure, of all rows."""
-        both = []
-        for h in (widths.of(self.neighbours), widths.without_one(self.neighbours)):
-            kappa = h**-2.0
-            log_inside = np.zeros(len(h))
-            if self.depth is not None:
-                inside = self._inside(kappa)[0] if exact else roughly_inside(self.depth, kappa)
-                log_inside = np.log(np.maximum(inside, 1e-300))
-            both.append((np.log(self.weight) - self.region.manifold.log_bell_mass(kappa) - log_inside, kappa))
-        # A row of another group may be nearer than the one that is left out; a place has one distance.
-        near = self.neighbours.nearest[:, : 0 if self.groups is None else widths.k]
-        reach = widths.reach(self.neighbours)
-        kernels = self.tree.left_out_sums(self.judged, self.units, reach, near, *both)
-        # What is left has lost the weight of the unit that was left out.
-        own = np.bincount(self.units, self.weight)[self.units[self.judged]]
-        kernels -= np.log1p(-np.minimum(own, 1.0 - 1e-12))
-        # Rows that stand for more count for more: the map is that of what is there.
-        weight = self.weight[self.judged] / self.weight[self.judged].sum()
-        asked = self.settings.background
-        share = self._background(kernels, weight) if asked is None else asked
-        logs = self._mixed(kernels, share)
-        seen = self.seen[self.judged] / self.seen[self.judged].sum()
-        return _Judged(widths, share, float(weight @ logs), float(seen @ logs))
-
-    def _mixed(self, kernels: FloatArray, share: float) -> FloatArray:
-        if share == 0.0:
-            return kernels
-        return np.asarray(np.logaddexp(np.log1p(-share) + kernels, np.log(share) - np.log(self.area)))
-
-    def _background(self, kernels: FloatArray, weight: FloatArray) -> float:
-        """The share of a uniform background that makes the rows likeliest, by expectation and maximisation."""
-        if not np.isfinite(self.area):
-            return 0.0
-        least = _LEAST / len(self.X)
-        share = 0.01
-        for _ in range(200):
-            before = share
-            even = np.log(share) - np.log(self.area)
-            share = float(weight @ np.exp(even - np.logaddexp(np.log1p(-share) + kernels, even)))
-            share = min(max(share, least), 0.5)
-            if abs(share - before) < 1e-4 * before:
-                break
-        return share
+        whole = w if exposure is None else w * np.exp(-(v := exposure.row_values(X)) + v.min())
+        self.region, self.exposure, self.settings = rows.region, exposure, settings
+        depth = self.region.clearance(np.asfortranarray(X))[0] if self.region.has_border else None
+        manifold, self.nodes, area = self.region.manifold, None, np.inf
+        if has_nodes(self.region) and (manifold.is_closed or np.isfinite(self.region.bounds).all()):
+            self.nodes = even_plan(self.region, 1).nodes()
+            area = float(np.exp(self.nodes.log_weights).sum())
+        # Kernels as wide as the region are all but uniform; wider ones only lose digits.
+        widest = float(np.linalg.norm(np.ptp(manifold.functions(X if self.nodes is None else self.nodes.X), axis=0)))
+        self.centres = Centres(self.region, X, units, groups, w / w.sum(), whole / whole.sum(), depth, area, widest)
 
     def _inside(self, kappa: FloatArray) -> tuple[FloatArray, bool]:
-        return inside_masses(self.region, self.X, kappa, np.random.default_rng(self.settings.seed))
+        """How much of each kernel lies inside the border, and whether that is exact."""
+        if self.centres.depth is None:
+            return np.ones(len(kappa)), True
+        return inside_masses(self.region, self.centres.X, kappa, np.random.default_rng(self.settings.seed))
 
-    def finished(self, found: _Judged, folds: Folds, rows: Rows) -> KernelFit:
-        """With the masses inside the border as exactly as they are known."""
-        h = found.widths.of(self.neighbours)
-        inside, exact = np.ones(len(h)), True
-        if self.depth is not None:
-            inside, exact = self._inside(h**-2.0)
-        # Of all rows, as other maps state it.
-        self.judged = np.sort(self._shuffled[:_STATED])
-        found = self.judge(found.widths, exact=True)
+    def _log_factor(self, inside: FloatArray, kappa: FloatArray) -> FloatArray:
+        """Logarithms of the masses inside the border over those inside a straight one, shape (n,)."""
+        depth = self.centres.depth
+        if depth is None:
+            return np.zeros(len(kappa))
+        return np.log(np.maximum(inside, 1e-300) / np.maximum(roughly_inside(depth, kappa), 1e-300))
+
+    def _held_out(self, found: Judged, log_factor: FloatArray) -> float:
+        """The mean log density of the rows of each fold in kernels of the others.
+
+        Where rows are few, the widths are chosen without the fold, too: the rows that like some widths best are no
+        judges of them.
+        """
+        centres, n = self.centres, len(self.centres.X)
+        judged = np.zeros(n, dtype=bool)
+        judged[np.random.default_rng(self.settings.seed).permutation(n)[:STATED]] = True
+        total = weight = 0.0
+        for fold in np.unique(self.labels):
+            others, own = self.labels != fold, (self.labels == fold) & judged
+            if not own.any() or not others.any():
+                continue
+            anew = n <= _CHOSEN_ANEW
+            part = WidthChoice(centres.where(others), self.settings, None if anew else found.widths.k)
+            settled = part.settled(part.chosen(), log_factor[others]) if anew else found
+            logs = part.log_density(settled, centres.X[own], log_factor[others])
+            total += float(centres.seen[own] @ logs)
+            weight += float(centres.seen[own].sum())
+        return total / weight if weight > 0.0 else -np.inf
+
+    def finished(self, folds: Folds, rows: Rows) -> KernelFit:
+        """The best widths, with the masses inside the border as exactly as they are known."""
+        centres = self.centres
+        choice = WidthChoice(centres, self.settings)
+        found = choice.chosen()
+        kappa = found.widths.of(choice.neighbours) ** -2.0
+        inside, exact = self._inside(kappa)
+        log_factor = self._log_factor(inside, kappa)
+        found = choice.settled(found, log_factor)
         density = KernelDensity(
-            self.region, rows.frame, self.X, self.weight, h**-2.0, np.maximum(inside, 1e-12), found.background,
-            self.groups, self.area,
+            self.region, rows.frame, centres.X, centres.weight, kappa, np.maximum(inside, 1e-12), found.background,
+            centres.groups, centres.area,
         )  # fmt: skip
-        stated = found.of_seen
+        if self.nodes is not None:
+            _check_integral(density, self.nodes, exact)
+        stated = self._held_out(found, log_factor)
         if self.exposure is not None:
-            stated += float(self.seen @ self.exposure.row_values(self.X)) - log_seen(density, self.exposure)
+            stated += float(centres.seen @ self.exposure.row_values(centres.X)) - log_seen(density, self.exposure)
         notes = []
         if not exact:
             notes.append(
@@ -253,24 +161,40 @@ class _Problem:
         if not np.isfinite(found.held_out):
             notes.append("Some rows lie so far from all others that no kernel reaches them.")
         return KernelFit(
-            density, found.widths, stated, len(folds.labels), folds.places, exact, self.exposure, tuple(notes),
+            density, found.widths, stated, len(centres.X), folds.places, exact, self.exposure, tuple(notes),
             rows.n_outside,
         )  # fmt: skip
+
+
+def _check_integral(density: KernelDensity, nodes: Nodes, exact: bool) -> None:
+    """Raise an error where kernels, cut and made whole, do not integrate to one on nodes of the region."""
+    manifold = density.region.manifold
+    apart = float(np.exp(nodes.log_weights.max() / manifold.dim))
+    wide = np.flatnonzero(density.kappa < (_WIDE * apart) ** -2.0)
+    if len(wide) == 0:
+        return
+    # Those of which least is inside, and some of all.
+    half = _INTEGRATED // 2
+    least = wide[np.argsort(density.inside[wide])[:half]]
+    some = wide[np.linspace(0, len(wide) - 1, min(len(wide), half)).astype(int)]
+    chosen = np.union1d(least, some)
+    Y, centres = manifold.functions(nodes.X), manifold.functions(density.X[chosen])
+    found = np.empty(len(chosen))
+    height = -manifold.log_bell_mass(density.kappa[chosen]) - np.log(density.inside[chosen])
+    for k, centre in enumerate(centres):
+        square = ((Y - centre) ** 2).sum(axis=1)
+        found[k] = np.exp(nodes.log_weights + height[k] - 0.5 * density.kappa[chosen[k]] * square).sum()
+    weight = density.weight[chosen] / density.weight[chosen].sum()
+    mass = float(weight @ found)
+    if abs(mass - 1.0) > _MISSING[0 if exact else 1]:
+        raise EstimationError(
+            f"An internal error: kernels that should have the mass one inside {density.region!r} have {mass:.4g} on "
+            f"{len(nodes.X):,} nodes, so that no map is given. Nothing is wrong with the rows: please report this "
+            "region. DensityMap does not need these masses."
+        )
 
 
 def log_seen(density: KernelDensity, exposure: KnownExposure) -> float:
     """Logarithm of the share of kernels that is seen, by the exposure at draws from them."""
     values = exposure.values_at(density.draw(_DRAWS, np.random.default_rng(0)))
     return float(np.log(np.exp(values - values.max()).mean()) + values.max())
-
-
-def _best(found: list[_Judged]) -> _Judged:
-    return max(found, key=lambda one: one.held_out)
-
-
-def _first_factor(found: list[_Judged], k: int) -> float:
-    """Where the search for a factor begins: distances to the k-th neighbour grow like √k."""
-    if not found:
-        return 1.0
-    best = _best(found).widths
-    return best.factor * float(np.sqrt(best.k / k))

@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.foundation.text import ordinal
 
 __all__ = ["Neighbours", "Widths"]
 
@@ -48,9 +49,11 @@ class Neighbours:
         different, first = np.unique(np.column_stack([Y, units]), axis=0, return_index=True)
         tree, labels = cKDTree(different[:, :-1]), units[first]
         m = min(m, len(np.unique(labels)) - 1)
+        # Where each unit is one place, the nearest places are those of the nearest units.
+        first_asked = m + 1 if len(different) == len(np.unique(labels)) else _FIRST * m + 1
         nearest, distances = np.full((len(Y), m), -1), np.full((len(Y), m), np.inf)
         for start in range(0, len(Y), _BLOCK):
-            todo, asked = np.arange(start, min(start + _BLOCK, len(Y))), _FIRST * m + 1
+            todo, asked = np.arange(start, min(start + _BLOCK, len(Y))), first_asked
             while len(todo):
                 asked = min(asked, len(different))
                 d, found = (np.reshape(one, (len(todo), -1)) for one in tree.query(Y[todo], k=asked))
@@ -87,7 +90,7 @@ def _first_of_each(
 @final
 @dataclass(frozen=True)
 class Widths:
-    """How widths follow the pilot: h = factor · d_k^power · d̄^(1 − power), d̄ the geometric mean of all d_k.
+    """How widths follow the pilot: h = factor · d_k^power · m^(1 − power), m the geometric mean of all d_k.
 
     Attributes
     ----------
@@ -97,18 +100,23 @@ class Widths:
         1: widths follow the distances; 0: all are equal.
     factor
         Positive.
+    widest
+        No width is larger: the extent of the region.
     """
 
     k: int
     power: float
     factor: float
+    widest: float = np.inf
 
     @property
     def in_words(self) -> str:
         """What they follow."""
-        nearest = "nearest place" if self.k == 1 else f"nearest place but {self.k - 1}"
-        text = f"{self.factor:.3g} times the distance to the {nearest}"
-        return text if self.power == 1.0 else f"{text}, which they follow with the power {self.power:g}"
+        d = f"the distance to the {'' if self.k == 1 else ordinal(self.k) + ' '}nearest place"
+        if self.power == 1.0:
+            return f"{self.factor:.3g} times {d}"
+        follow = "√(d · m)" if self.power == 0.5 else f"d^{self.power:g} · m^{1.0 - self.power:g}"
+        return f"{self.factor:.3g} · {follow}, d being {d} and m the geometric mean of d over all rows"
 
     def of(self, neighbours: Neighbours) -> FloatArray:
         """Widths of all rows, shape (n,)."""
@@ -126,7 +134,7 @@ class Widths:
         return float(np.exp(np.log(self.reach(neighbours)).mean()))
 
     def _of(self, d: FloatArray, mean: float) -> FloatArray:
-        return np.asarray(self.factor * d**self.power * mean ** (1.0 - self.power))
+        return np.asarray(np.minimum(self.factor * d**self.power * mean ** (1.0 - self.power), self.widest))
 
 
 def _column(distances: FloatArray, k: int) -> FloatArray:

@@ -96,7 +96,7 @@ class ScoreSmoother:
         theta = self.theta(whole.A, whole.b, smoothing)
         freedom = np.trace(np.linalg.solve(whole.A + np.diag(self.ridge(smoothing)), whole.A))
         counting = [part for part in self.parts if 0.0 < part.weight_sum < whole.weight_sum]
-        held_out = -np.inf
+        held_out = np.zeros(0)
         if counting:
             others = np.stack([self._without(part, smoothing) for part in counting], axis=1)
             held_out = self._judged(counting, others)
@@ -107,9 +107,9 @@ class ScoreSmoother:
         rest = whole.weight_sum - part.weight_sum
         return self.theta((whole.A_sum - part.A_sum) / rest, (whole.b_sum - part.b_sum) / rest, smoothing)
 
-    def _judged(self, parts: list[LinearSums], theta: FloatArray) -> float:
+    def _judged(self, parts: list[LinearSums], theta: FloatArray) -> FloatArray:
         if self.likelihood is not None:
             return self.sums.held_out(theta, self.likelihood.log_integrals(theta))
         weights = np.array([part.weight_sum for part in parts])
         J = np.array([part.objective(one) for part, one in zip(parts, theta.T, strict=True)])
-        return -float(weights @ J / weights.sum())
+        return np.asarray(-weights * J / weights.sum())

@@ -17,19 +17,24 @@ _FINE = 1e-6
 
 
 def common_part(region: Region, part: Region) -> Region:
-    """What two regions have in common; the part itself where it surely lies inside the region as a whole."""
+    """What two regions have in common; one of them where it surely lies inside the other as a whole."""
     if not region.has_border or part == region:
         return part
     if not part.has_border:
         return region
     around, inner = region.border_edges(_FINE), part.border_edges(_FINE)
     if around is not None and inner is not None:
-        # No vertex of one border lies on the other's side, and no edge crosses: the distance tells that of short edges.
-        longest = max(float(np.linalg.norm(one - np.roll(one, -1, axis=0), axis=1).max()) for one in inner)
-        clear = region.clearance(np.asfortranarray(np.vstack(inner)))[0] > longest
-        if clear.all() and not part.contains(np.vstack(around)).any():
+        if _lies_in(inner, region) and not part.contains(np.vstack(around)).any():
             return part
+        if _lies_in(around, part) and not region.contains(np.vstack(inner)).any():
+            return region
     return region & part
+
+
+def _lies_in(chains: list[FloatArray], region: Region) -> bool:
+    """Whether a border surely lies inside a region: its vertices are farther inside than its edges are long."""
+    longest = max(float(np.linalg.norm(one - np.roll(one, -1, axis=0), axis=1).max()) for one in chains)
+    return bool((region.clearance(np.asfortranarray(np.vstack(chains)))[0] > longest).all())
 
 
 def empty_parts(region: Region, nodes: Nodes, X: FloatArray) -> list[str]:

@@ -22,7 +22,8 @@ from tmsm.maps.parts import empty_parts
 from tmsm.maps.penalised import Maximum, PenalisedLikelihood
 from tmsm.maps.series import Series
 from tmsm.maps.series_density import SeriesDensity
-from tmsm.maps.smoothing import Candidate, FoldSums, LikelihoodSmoother, Path, path_of
+from tmsm.maps.smoothing import Candidate, FoldSums, LikelihoodSmoother, Path, held_out_with_choice, path_of
+from tmsm.maps.too_few import FEWEST_PLACES, check_places
 from tmsm.matching.equations import ResidualSums, sum_residuals
 from tmsm.matching.exposure import KnownExposure, LogExposure
 from tmsm.matching.one_weight import OneWeight
@@ -34,7 +35,6 @@ __all__ = ["SeriesFit", "SeriesSettings", "fit_series"]
 
 # Degrees that are tried in turn where nothing is asked for, and how many different places each function wants.
 _DEGREES, _PLACES = (12, 18), 2
-_FEWEST_PLACES = 10
 # The ridge on the free functions, for each row: a coefficient of 30 costs as much as one row tells.
 _WEAK = 1e-3
 # The nodes may move the map by this share of its standard error.
@@ -63,11 +63,12 @@ class SeriesSettings:
 class SeriesFit:
     """A map, the path of smoothings that it was chosen from, and how it came about.
 
-    ``densities`` gives the map at any candidate of the path.
+    ``at`` gives the map at any candidate of the path; ``held_out`` is what rows say that did not choose it.
     """
 
     density: SeriesDensity
     path: Path
+    held_out: float
     method: str
     degree: int
     n_rows: int
@@ -92,22 +93,19 @@ def fit_series(rows: Rows, settings: SeriesSettings) -> SeriesFit:
         raise InvalidInputError(rows.describe_absence())
     for frame in rows.region.frames:
         check_frames(frame, rows.frame, "The region")
-    if len(rows) > 1 and rows.source.all_identical():
-        raise EstimationError(f"All {len(rows)} rows are the same point: there is no density to map.")
     exposure = KnownExposure.of(settings.log_exposure, rows)
     folds = Folds.of(rows, settings.seed)
-    n_rows = len(folds.labels)
-    if folds.units < _FEWEST_PLACES:
-        what = "group" if rows.groups is not None else "different place"
+    check_places(rows, folds)
+    if folds.units < FEWEST_PLACES:
         raise EstimationError(
-            f"{in_number(folds.units, what)} too few for a map: it wants {_FEWEST_PLACES} at least, and hundreds to "
+            f"{in_number(folds.units, 'group')} too few for a map: it wants {FEWEST_PLACES} at least, and hundreds to "
             "show more than one bump."
         )
     problem = _Problem(rows, settings, exposure, folds)
     # Small matrices are factored between the products: threads that wait for each other cost more than they gain.
     with single_threaded(len(sample) * number_of_functions(problem.first_degree, problem.dim)):
         found = _chosen(problem, settings)
-        return problem.finished(found, n_rows)
+        return problem.finished(found)
 
 
 def _chosen(problem: _Problem, settings: SeriesSettings) -> _Solved:
@@ -118,9 +116,11 @@ def _chosen(problem: _Problem, settings: SeriesSettings) -> _Solved:
             if not found.path.at_rough_end or problem.carried(degree) < degree:
                 break
             finer = problem.solved(degree)
-            if finer.path.chosen.held_out <= found.path.chosen.held_out:
+            tried = (*found.tried, *finer.tried)
+            better = finer.path.chosen.held_out > found.path.chosen.held_out
+            found = replace(finer if better else found, tried=tried)
+            if not better:
                 break
-            found = finer
     return found
 
 
@@ -131,6 +131,7 @@ class _Solved:
     plan: Plan | None
     smoother: LikelihoodSmoother | ScoreSmoother
     path: Path
+    tried: tuple[Candidate, ...]
 
 
 class _Problem:
@@ -187,7 +188,7 @@ class _Problem:
         path = self._path(series, smoother)
         if isinstance(smoother, LikelihoodSmoother) and isinstance(smoother.nodes, _NodesOfSeries):
             plan = smoother.nodes.plan
-        return _Solved(degree, series, plan, smoother, path)
+        return _Solved(degree, series, plan, smoother, path, path.candidates)
 
     def _smoother(self, series: Series, plan: Plan | None) -> LikelihoodSmoother | ScoreSmoother:
         sums = FoldSums.of(series, self.rows, self.folds)
@@ -219,7 +220,7 @@ class _Problem:
             return Path((smoother.candidate(asked),), 0)
         return path_of(smoother.candidate, smoother.largest(), series.size)
 
-    def finished(self, found: _Solved, n_rows: int) -> SeriesFit:
+    def finished(self, found: _Solved) -> SeriesFit:
         """With nodes that are fine enough for the density that was found, its covariance, and words."""
         notes, chosen = self._words(found), found.path.chosen
         theta, plan, share = chosen.theta, found.plan, 0.0
@@ -245,13 +246,15 @@ class _Problem:
             effective = smoother.whole.effective_n
         covariance = _covariance(information, curvature, variance)
         path = replace(found.path, candidates=_replaced(found.path, theta))
+        held_out = held_out_with_choice(found.tried)
         if self.exposure is not None and found.smoother.likelihood is not None:
-            path = path.shifted(self._mean_log_exposure(self.exposure))
+            shift = self._mean_log_exposure(self.exposure)
+            path, held_out = path.shifted(shift), held_out + shift
         density = SeriesDensity(self.region, self.rows.frame, series, theta, covariance, plan)
         kind = "likelihood" if found.smoother.likelihood is not None else "objective"
         return SeriesFit(
-            density, path, self.method, found.degree, n_rows, self.folds.units, self.rows.groups is not None, effective,
-            kind, share, self.exposure, tuple(notes), self.rows.n_outside,
+            density, path, held_out, self.method, found.degree, smoother.sums.n_rows, self.folds.units,
+            self.rows.groups is not None, effective, kind, share, self.exposure, tuple(notes), self.rows.n_outside,
         )  # fmt: skip
 
     def _refined(
@@ -302,8 +305,9 @@ class _Problem:
 
     def _words(self, found: _Solved) -> list[str]:
         """What to be wary of, in sentences."""
-        notes, asked = [], self.settings.degree
-        if asked is not None and found.degree < asked:
+        notes: list[str] = []
+        asked = _DEGREES[0] if self.settings.degree is None else self.settings.degree
+        if found.degree < asked:
             what = "groups" if self.rows.groups is not None else "different places"
             notes.append(f"The degree is {found.degree}, not {asked}: {self.folds.units:,} {what} carry no more.")
         if found.path.note:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, final
 
@@ -16,7 +16,7 @@ from tmsm.maps.folds import Folds
 from tmsm.maps.penalised import Maximum, PenalisedLikelihood, divergence
 from tmsm.maps.series import Series
 
-__all__ = ["FIRST_RIDGE", "Candidate", "FoldSums", "LikelihoodSmoother", "Path", "path_of"]
+__all__ = ["FIRST_RIDGE", "Candidate", "FoldSums", "LikelihoodSmoother", "Path", "held_out_with_choice", "path_of"]
 
 # From one ridge of a path to the next, and how many there are at most.
 _FACTOR, _MOST = 10.0**-0.5, 24
@@ -43,16 +43,33 @@ class Candidate:
         The ridge λ.
     theta
         Coefficients, shape (p,).
-    held_out
-        Mean log density of rows that were held out; of score matching above dimension three minus J of these.
+    parts
+        What the rows of each fold add to ``held_out``, shape (k,); none where nothing could be held out.
     freedom
         Effective number of parameters.
     """
 
     smoothing: float
     theta: FloatArray
-    held_out: float
+    parts: FloatArray
     freedom: float
+
+    @property
+    def held_out(self) -> float:
+        """Mean log density of rows that were held out; of score matching above dimension three minus J of these."""
+        return float(self.parts.sum()) if len(self.parts) else -np.inf
+
+
+def held_out_with_choice(candidates: Sequence[Candidate]) -> float:
+    """The mean log density of the rows of each fold at the candidate that all other folds like best.
+
+    That of the best candidate for all of them is too large: it was chosen by the same rows.
+    """
+    parts = np.stack([one.parts for one in candidates])
+    if parts.shape[1] < 2:
+        return max(one.held_out for one in candidates)
+    best = np.argmax(parts.sum(axis=1)[:, None] - parts, axis=0)
+    return float(parts[best, np.arange(parts.shape[1])].sum())
 
 
 @final
@@ -76,7 +93,10 @@ class Path:
 
     def shifted(self, by: float) -> Path:
         """The path with a constant added to what is held out."""
-        return replace(self, candidates=tuple(replace(one, held_out=one.held_out + by) for one in self.candidates))
+        return replace(
+            self,
+            candidates=tuple(replace(one, parts=one.parts + by / max(len(one.parts), 1)) for one in self.candidates),
+        )
 
 
 def path_of(candidate: Callable[[float], Candidate], largest: float, size: int) -> Path:
@@ -108,28 +128,30 @@ def path_of(candidate: Callable[[float], Candidate], largest: float, size: int) 
 @final
 @dataclass(frozen=True)
 class FoldSums:
-    """Sums over the rows of each fold: of weights (k,), of weighted statistics (k, p); and Σw² of all."""
+    """Sums over rows of each fold, of weights (k,) and weighted statistics (k, p); Σw²; how many rows have weight."""
 
     weights: FloatArray
     totals: FloatArray
     weight_squares: float
+    n_rows: int
 
     @classmethod
     def of(cls, series: Series, rows: Rows, folds: Folds) -> FoldSums:
         """One reading of the rows."""
-        start = 0
+        start, counted = 0, 0
         weights, totals, squares = np.zeros(folds.count), np.zeros((folds.count, series.size)), 0.0
 
         def add(block: Block) -> None:
-            nonlocal start, weights, totals, squares
+            nonlocal start, counted, weights, totals, squares
             w = block.weights()
             sums = folds.totals(start, np.column_stack([w, series.statistics(block.X) * w[:, None]]))
             weights, totals, squares = weights + sums[:, 0], totals + sums[:, 1:], squares + float(w @ w)
             start += len(w)
+            counted += int(np.count_nonzero(w))
 
         for _ in rows.map(add):
             pass
-        return cls(weights, totals, squares)
+        return cls(weights, totals, squares, counted)
 
     @property
     def mean(self) -> FloatArray:
@@ -153,11 +175,11 @@ class FoldSums:
         rest = self.totals.sum(axis=0) - self.totals[k]
         return np.asarray((rest / (self.weights.sum() - self.weights[k])[:, None]).T)
 
-    def held_out(self, theta: FloatArray, log_integrals: FloatArray) -> float:
-        """The mean of θ·t − log ∫ over the rows of each fold at its own θ (p, j)."""
+    def held_out(self, theta: FloatArray, log_integrals: FloatArray) -> FloatArray:
+        """Parts of the mean of θ·t − log ∫ that come from the rows of each fold, at its own θ (p, j), shape (j,)."""
         k = self.counting
         parts = (self.totals[k] * theta.T).sum(axis=1) - self.weights[k] * log_integrals
-        return float(parts.sum() / self.weights[k].sum())
+        return np.asarray(parts / self.weights[k].sum())
 
 
 class NodeLevel(Protocol):
@@ -240,7 +262,7 @@ class LikelihoodSmoother:
     def candidate(self, smoothing: float) -> Candidate:
         """The map at a ridge, and what rows that are held out say."""
         found, ridge = self._resolved(smoothing), self.ridge(smoothing)
-        held_out = -np.inf
+        held_out = np.zeros(0)
         if len(self.sums.counting):
             start = found.theta[:, None] + self._away
             theta = self.likelihood.maxima(self.sums.others, ridge, found, start, _HELD_OUT * self.tolerance)
