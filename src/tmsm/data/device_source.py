@@ -10,6 +10,8 @@ from typing import Any, final
 
 import numpy as np
 
+from tmsm.data.covariates import Covariates
+from tmsm.data.groups import Groups
 from tmsm.data.sources import RawBlock, Source
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
@@ -19,6 +21,7 @@ __all__ = ["DeviceSource", "as_device_array", "is_on_device"]
 
 # What DLPack calls memory of NVIDIA's cards.
 _CUDA = 2
+_IN_MEMORY = "Rows on a graphics card take no groups or covariates: copy them to memory."
 
 
 def is_on_device(X: Any) -> bool:
@@ -89,6 +92,12 @@ class DeviceSource(Source):
     @property
     def weighted(self) -> bool:
         return self.weight is not None
+
+    def with_groups(self, groups: Groups | None) -> Source:
+        raise InvalidInputError(_IN_MEMORY)
+
+    def with_covariates(self, covariates: Covariates | None) -> Source:
+        raise InvalidInputError(_IN_MEMORY)
 
     def _rows(self, piece: slice) -> RawBlock:
         weight = None if self.weight is None else self.weight[piece]

@@ -144,10 +144,10 @@ class Rows:
                 )
             return cls(X, region, outside)
         if is_on_device(X):
-            if groups is not None or covariates is not None:
-                raise InvalidInputError("Rows on a graphics card take no groups or covariates: copy them to memory.")
             device = DeviceSource.of(X, region.manifold)
-            return cls(replace(device, weight=check_sample_weight(sample_weight, len(device))), region, outside)
+            rows = cls(replace(device, weight=check_sample_weight(sample_weight, len(device))), region, outside)
+            rows = rows if groups is None else rows.with_groups(groups)
+            return rows if covariates is None else rows.with_covariates(covariates)
         framed = framed_points(X) if region.manifold.has_longitudes or isinstance(X, FramedPoints) else None
         table = region.manifold.as_rows(X if framed is None else framed.X)
         source = ArraySource(table, check_sample_weight(sample_weight, len(table)), groups, covariates)

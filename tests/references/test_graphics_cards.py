@@ -1,0 +1,104 @@
+"""Rows on a graphics card, in Numba's simulator of one: the same sums, estimates and messages as in memory."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("numba.cuda")
+
+BEGIN = """
+import numpy as np
+import tmsm
+import tmsm.rowwise.cuda
+from numba import cuda
+from tmsm import weights
+from tmsm.data.sources import RawBlock
+from tmsm.matching import row_sums
+from tmsm.rowwise.program import program_of
+
+tmsm.rowwise.cuda._THREADS = 4
+row_sums._FEWEST_ROWS = 1
+MODEL, CENTER = tmsm.VonMisesFisher(), tmsm.lonlat_to_xyz(20.0, 40.0)
+CAP = tmsm.Cap(CENTER, 0.9)
+RING = tmsm.lonlat_to_xyz(np.array([0.0, 60.0, 40.0, 25.0]), np.array([10.0, 15.0, 60.0, 40.0]))
+POLYGON = tmsm.SphericalPolygon([RING])
+
+
+def rows_in(region, n):
+    return MODEL.sample(n, region, random_state=0, mean_direction=CENTER, concentration=3.0)
+
+
+def message(function):
+    try:
+        function()
+    except ValueError as error:
+        return str(error)
+"""
+
+
+def in_simulator(code):
+    """What a program prints that runs with the simulator."""
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", BEGIN + code], capture_output=True, text=True, env=environment, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_sums_on_the_card_are_those_in_memory():
+    code = """
+for region, weight in (
+    (CAP, weights.Normal(3.0, 0.9)),
+    (CAP, weights.Distance()),
+    (POLYGON, weights.Saturating(0.1)),
+    (tmsm.Everywhere(tmsm.Sphere(2)), weights.Constant()),
+):
+    X, theta = rows_in(region, 11), np.array([1.0, 2.0, 3.0])
+    w = np.random.default_rng(0).uniform(0.0, 2.0, len(X))
+    program = program_of(MODEL.on(tmsm.Sphere(2)), weight, region)
+    for task in ("sums", "squares", "features"):
+        here = program.run(RawBlock(0, X, w, None), task, theta)
+        there = program.run(RawBlock(0, cuda.to_device(X), cuda.to_device(w), None), task, theta)
+        assert (here.n, here.n_outside, here.farthest) == (there.n, there.n_outside, there.farthest)
+        size = np.abs(here.values).max()
+        assert np.abs(here.values - there.values).max() < 1e-13 * size, (region, task)
+        print(task)
+"""
+    assert in_simulator(code).split() == ["sums", "squares", "features"] * 4
+
+
+def test_fits_on_the_card_are_those_in_memory():
+    code = """
+for region, weight, n in ((CAP, "normal", 16), (POLYGON, "geodesic", 10), (CAP, "chordal", 40)):
+    X = rows_in(region, n)
+    w = np.random.default_rng(0).uniform(0.5, 2.0, n)
+    here = tmsm.ScoreMatching(MODEL, region, weight).fit(X, sample_weight=w)
+    there = tmsm.ScoreMatching(MODEL, region, weight).fit(cuda.to_device(X), sample_weight=w)
+    away = np.abs(here.natural_params_ - there.natural_params_) / np.sqrt(np.diag(here.covariance_))
+    assert away.max() < 1e-9
+    np.testing.assert_allclose(there.covariance_, here.covariance_, rtol=1e-9, atol=1e-12)
+    print(there.n_samples_)
+small = tmsm.Cap(CENTER, 0.5)
+dropped = tmsm.ScoreMatching(MODEL, small, outside="drop").fit(cuda.to_device(rows_in(CAP, 16)))
+print(dropped.n_outside_ == np.count_nonzero(~small.contains(rows_in(CAP, 16))))
+"""
+    assert in_simulator(code).split() == ["16", "10", "40", "True"]
+
+
+def test_what_is_wrong_with_rows_on_the_card_is_said():
+    code = """
+X = rows_in(CAP, 12)
+fit = tmsm.ScoreMatching(MODEL, CAP)
+print(message(lambda: fit.fit(cuda.to_device(1.5 * X))))
+print(message(lambda: fit.fit(cuda.to_device(X[:, :2].copy()))))
+print(message(lambda: fit.fit(cuda.to_device(X), groups=np.arange(12))))
+print(message(lambda: tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.3)).fit(cuda.to_device(X))))
+"""
+    off, columns, groups, outside = in_simulator(code).splitlines()
+    assert "12 of 12 rows off the sphere" in off
+    assert "2 columns; points on Sphere(dim=2) have 3 coordinates" in columns
+    assert "Rows on a graphics card take no groups" in groups
+    assert "rows outside the region" in outside
