@@ -114,6 +114,7 @@ def linear_test(
     E, m = points.points.shape[1], len(points.points)
     p = len(influence.matrix)
     d = E * m
+    # Rows outside, which are none of the blocks', stay zero and add nothing.
     units = _Units(len(rows) if inside is None else inside.count, d + p, inside)
 
     def block_sums(block: Block) -> _Sums:
