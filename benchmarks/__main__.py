@@ -229,9 +229,15 @@ def run_checks():
         for label, truth in (("von Mises–Fisher", mises), ("Kent", kent)):
             size = checks.rejections(truth, truth[0], n, 1000, stein=False)
             report(f"over-identification, {label}, n = {n:,}: rejects when right", 100 * size, "%", (4, 7))
-    note("simulating the size of the Stein test, 1,000 seeds")
-    size = checks.rejections(mises, fitted, 500, 1000, stein=True)
-    report("Stein test, von Mises–Fisher, n = 500: rejects when right", 100 * size, "%", (3.5, 6.5))
+    note("simulating the size of the Stein test, 1,000 seeds each")
+    for label, truth, family, n in (
+        ("von Mises–Fisher", mises, fitted, 300),
+        ("von Mises–Fisher", mises, fitted, 500),
+        ("von Mises–Fisher", mises, fitted, 1000),
+        ("Fisher–Bingham", kent, tmsm.FisherBingham(), 1000),
+    ):
+        size = checks.rejections(truth, family, n, 1000, stein=True)
+        report(f"Stein test, {label}, n = {n:,}: rejects when right", 100 * size, "%", (3.5, 6.5))
     note("simulating power, 60 seeds each")
     closer = tmsm.Cap([-1.0, 0, 0], np.pi / 2 - 0.15)
     for label, stein in (("over-identification", False), ("Stein test", True)):
@@ -242,7 +248,7 @@ def run_checks():
         ):
             power = checks.rejections(fitted=fitted, n=1000, n_seeds=60, stein=stein, **options)
             report(f"{label}, n = 1,000: {wrong}", 100 * power, "%", (95, 100))
-    report("Stein test of 10,000 rows, memory", checks.stein_memory() / 1e6, "MB", (0, 1000))
+    report_stein_test()
     note("simulating coverage, 1,000 seeds each")
     for label, truth, n, weight, limit in (
         ("von Mises–Fisher", mises, 300, "auto", (93, 97)),
@@ -260,6 +266,21 @@ def run_checks():
             "%",
             (93, 97),
         )
+
+
+def report_stein_test():
+    note("comparing both methods of the Stein test")
+    coast, half = checks.stein_ratios()
+    report("Stein test of 100,000 rows on the US border, over the default fit", coast, "times", (0, 3))
+    report("… on the hemisphere", half, "times", (0, 60))
+    growth, pairs = checks.stein_growth(10_000, 1_000_000)
+    report("Stein test of 1,000,000 rows over 10,000 (100 is linear)", growth, "times", (0, 110))
+    report("… of 10,000 rows by all pairs, over it", pairs, "times", (50, np.inf))
+    report("Stein test of 1,000,000 rows, memory", checks.stein_memory() / 1e6, "MB", (0, 300))
+    for label, truth in (("right", checks.MISES), ("wrong by little", checks.SLIGHT)):
+        difference, chance = checks.stein_agreement(truth, tmsm.VonMisesFisher(), 2000, 10)
+        title = f"model {label}, n = 2,000: p-values differ from all pairs'"
+        report(f"{title} ({chance:.3f} by chance)", difference, "", (0, 0.02))
 
 
 def run_manifolds():

@@ -1,5 +1,7 @@
 """Tests of the model on the hemisphere: how often they reject what is right, and what is wrong."""
 
+import statistics
+import time
 import tracemalloc
 
 import numpy as np
@@ -11,6 +13,7 @@ REGION = hemisphere.REGION
 MISES = (tmsm.VonMisesFisher(), hemisphere.TRUTH)
 KENT = (tmsm.Kent(), ovals.TRUTH)
 OVAL = (tmsm.Kent(), {**ovals.TRUTH, "ovalness": 4.0})
+SLIGHT = (tmsm.Kent(), {**ovals.TRUTH, "ovalness": 0.6})
 
 
 def rejections(truth, fitted, n, n_seeds, *, stein, seen=REGION, noise=0.0, weight="auto"):
@@ -26,13 +29,13 @@ def rejections(truth, fitted, n, n_seeds, *, stein, seen=REGION, noise=0.0, weig
             n_noise = round(noise * n)
             X[:n_noise] = tmsm.VonMisesFisher().sample(n_noise, REGION, random_state=seed, **uniform)
         fit = estimator.fit(X)
-        found = tmsm.stein_test(fit, X, n_resamples=499) if stein else fit.goodness_of_fit_
+        found = tmsm.stein_test(fit, X) if stein else fit.goodness_of_fit_
         rejected += found.p_value < 0.05
     return rejected / n_seeds
 
 
-def stein_memory(n=10_000):
-    """Bytes that a Stein test of n rows takes at most."""
+def stein_memory(n=1_000_000):
+    """Bytes that a Stein test of n rows takes at most, beside them."""
     model, params = MISES
     X = model.sample(n, REGION, random_state=0, **params)
     fit = tmsm.ScoreMatching(model, REGION).fit(X)
@@ -41,6 +44,57 @@ def stein_memory(n=10_000):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak
+
+
+def stein_ratios(n=100_000, repeats=7):
+    """Median times of a Stein test over those of the default fit of its rows: on the US border, on the hemisphere."""
+    coast = tmsm.datasets.load_border("usa")
+    inland = {"mean_direction": tmsm.lonlat_to_xyz(-97, 39), "concentration": 30.0}
+    found = []
+    for region, params in ((coast, inland), (REGION, hemisphere.TRUTH)):
+        X = tmsm.VonMisesFisher().sample(n, region, random_state=0, **params)
+        estimator, ratios = tmsm.ScoreMatching(tmsm.VonMisesFisher(), region), []
+        for _ in range(repeats):
+            start = time.perf_counter()
+            fit = estimator.fit(X)
+            fitted = time.perf_counter()
+            tmsm.stein_test(fit, X)
+            ratios.append((time.perf_counter() - fitted) / (fitted - start))
+        found.append(statistics.median(ratios))
+    return found
+
+
+def stein_growth(few, many, repeats=5):
+    """Median time of a Stein test of many rows over that of few, and of few rows by all pairs over that."""
+    X = tmsm.VonMisesFisher().sample(many, REGION, random_state=0, **hemisphere.TRUTH)
+    fits = [tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(table) for table in (X[:few], X)]
+
+    def seconds(fit, table, method="linear"):
+        start = time.perf_counter()
+        tmsm.stein_test(fit, table, method=method)
+        return time.perf_counter() - start
+
+    short, long = (
+        statistics.median(seconds(fit, table) for _ in range(repeats))
+        for fit, table in zip(fits, (X[:few], X), strict=True)
+    )
+    return long / short, seconds(fits[0], X[:few], "full") / short
+
+
+def stein_agreement(truth, fitted, n, n_seeds, n_resamples=2000):
+    """Mean difference of the p-values of both methods, and what the number of resamples alone would make it."""
+    model, params = truth
+    differences, chance = [], []
+    for seed in range(n_seeds):
+        X = model.sample(n, REGION, random_state=seed, **params)
+        fit = tmsm.ScoreMatching(fitted, REGION).fit(X)
+        ours, full = (
+            tmsm.stein_test(fit, X, method=method, n_resamples=n_resamples).p_value for method in ("linear", "full")
+        )
+        differences.append(abs(ours - full))
+        # The mean of |z| of a normal variable is √(2/π).
+        chance.append(np.sqrt(2.0 / np.pi * full * (1.0 - full) / n_resamples))
+    return float(np.mean(differences)), float(np.mean(chance))
 
 
 def coverage(truth, n, n_seeds, weight):
