@@ -18,7 +18,7 @@ from tmsm.data.sources import RawBlock
 from tmsm.matching import row_sums
 from tmsm.rowwise.program import program_of
 
-tmsm.rowwise.cuda._THREADS = 4
+tmsm.rowwise.cuda._THREADS = 2
 row_sums._FEWEST_ROWS = 1
 MODEL, CENTER = tmsm.VonMisesFisher(), tmsm.lonlat_to_xyz(20.0, 40.0)
 CAP = tmsm.Cap(CENTER, 0.9)
@@ -56,7 +56,7 @@ for region, weight in (
     (POLYGON, weights.Saturating(0.1)),
     (tmsm.Everywhere(tmsm.Sphere(2)), weights.Constant()),
 ):
-    X, theta = rows_in(region, 11), np.array([1.0, 2.0, 3.0])
+    X, theta = rows_in(region, 5), np.array([1.0, 2.0, 3.0])
     w = np.random.default_rng(0).uniform(0.0, 2.0, len(X))
     program = program_of(MODEL.on(tmsm.Sphere(2)), weight, region)
     for task in ("sums", "squares", "features"):
