@@ -16,6 +16,7 @@ from benchmarks import (
     mixtures,
     regression,
     robust,
+    scale,
     speed,
 )
 from scenarios import (
@@ -61,21 +62,21 @@ def run_speed():
     print("\nSpeed: von Mises–Fisher on a cap, weight 'auto' (normal-only)")
     note(f"drawing {ROWS:,} rows")
     X = cap.sample(ROWS)
-    note("fitting them, seven times each way")
-    estimate, full = speed.fit_ratios(X)
-    report(f"fit of {ROWS:,} rows, estimate alone, against X.T @ X", estimate, "times", (0, 4))
-    report(f"fit of {ROWS:,} rows with standard errors", full, "times", (0, 8))
     report(f"peak extra memory at {ROWS:,} rows", cap.peak_memory(X) / 1e6, "MB", (0, 100))
     report("peak extra memory at 100,000 rows", cap.peak_memory(X[:100_000]) / 1e6, "MB", (0, 100))
     report("fit of 1,000 rows with standard errors", 1e3 * speed.small_fit(), "ms", (0, 1))
-    default, single = speed.coast_ratios()
-    report("default fit of 100,000 rows on the US border, over one pass of distances", default, "times", (0, 16))
-    report("… of a single weight", single, "times", (0, 3))
     spent, ratio = speed.bootstrap_seconds()
     report("bootstrap(1000) of 10,000 rows in a LonLatBox", spent, "s", (0, 10))
     report("… one resample against the fit itself", ratio, "times", (0, 0.5))
     own, numpy = speed.import_seconds()
     report(f"import tmsm (of which NumPy {numpy:.3f})", own, "s", (0, 0.3))
+
+
+def run_scale():
+    print("\nMany rows: compiled loops, threads, graphics cards")
+    note("measuring; the table goes to docs/performance.md")
+    for line in scale.scale_rows():
+        report(*line)
 
 
 def run_accuracy():

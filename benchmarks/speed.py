@@ -47,20 +47,6 @@ def bootstrap_seconds(n=10_000, n_resamples=1000):
     return spent, spent / n_resamples / once
 
 
-def coast_ratios(n=100_000, repeats=7):
-    """Median time of the default fit on the border of the USA, and of a single weight, over one pass of distances."""
-    coast = tmsm.datasets.load_border("usa")
-    X = MODEL.sample(n, coast, random_state=0, mean_direction=tmsm.lonlat_to_xyz(-97, 39), concentration=30.0)
-    coast.border_distance(X)
-    ratios = []
-    for _ in range(repeats):
-        peer = seconds(lambda: coast.border_distance(X))
-        default = seconds(lambda: tmsm.ScoreMatching(MODEL, coast).fit(X))
-        single = seconds(lambda: tmsm.ScoreMatching(MODEL, coast, "saturating").fit(X))
-        ratios.append((default / peer, single / peer))
-    return [statistics.median(column) for column in zip(*ratios, strict=True)]
-
-
 def import_seconds(repeats=5):
     """Least seconds of `import tmsm` in a new interpreter, with NumPy's import and without."""
     code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
