@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -14,7 +15,7 @@ from tmsm.foundation.filters import named_list
 from tmsm.foundation.validation import as_float_array, find_missing
 from tmsm.foundation.values import ValueObject, frozen_array
 
-__all__ = ["Covariates", "Standard", "read_columns"]
+__all__ = ["Covariates", "CovariatesInBlocks", "Standard", "read_columns"]
 
 # A column whose part that the others do not explain is a smaller share of its spread is taken for one of them.
 _COLLINEAR = 1e-7
@@ -111,7 +112,6 @@ class Standard(ValueObject):
         return largest
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Covariates:
     """Columns of numbers, one row for each point of a table.
@@ -170,6 +170,29 @@ class Covariates:
     def resampled(self, chosen: IntArray, standard: Standard) -> Covariates:
         """Rows drawn from these, centred and scaled as the fit of all of them was."""
         return Covariates(self.values[chosen], self.names, standard)
+
+
+@final
+class CovariatesInBlocks(Covariates):
+    """Those of rows that are read in blocks, which bring their numbers: those of all rows are read when asked for.
+
+    Parameters
+    ----------
+    names
+        Of the columns.
+    read
+        What gives the values of all rows, shape (n, q).
+    """
+
+    def __init__(self, names: tuple[str, ...], read: Callable[[], FloatArray]) -> None:
+        for name, value in (("names", names), ("standard", None), ("_read", read)):
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """Shape (n, q)."""
+        found: FloatArray = self._read()  # type: ignore[attr-defined]
+        return found
 
 
 def read_columns(Z: Any, what: str, names: Sequence[str] | None = None) -> tuple[FloatArray, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from tmsm.data.covariates import Covariates
 from tmsm.data.groups import Groups
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.manifolds.frames import PLAIN, Frame
 
 __all__ = ["ArraySource", "RawBlock", "Source"]
 
@@ -64,6 +65,15 @@ class Source(ABC):
         return True
 
     @property
+    def frame(self) -> Frame:
+        """What the points stand for, as far as their columns say."""
+        return PLAIN
+
+    def place_of(self, row: int) -> str:
+        """Where a row is, for an error message."""
+        return f"row {row:,}"
+
+    @property
     def weighted(self) -> bool:
         """Whether the rows have weights."""
         return False
@@ -77,6 +87,10 @@ class Source(ABC):
         """The same rows, known to come in these groups."""
         raise InvalidInputError(f"{type(self).__name__} does not take groups: its blocks would have to name them.")
 
+    def grouped(self, labels: Any) -> Source:
+        """The same rows in groups: one label a row, or what else this kind of source takes for them."""
+        return self.with_groups(Groups.of(labels, len(self)))
+
     @property
     def covariates(self) -> Covariates | None:
         """What else is known of every row; None where nothing is."""
@@ -85,6 +99,10 @@ class Source(ABC):
     def with_covariates(self, covariates: Covariates | None) -> Source:
         """The same rows with these covariates."""
         raise InvalidInputError(f"{type(self).__name__} does not take covariates: its blocks would have to hold them.")
+
+    def described(self, covariates: Any) -> Source:
+        """The same rows with covariates: a table with a row for each, or what else this kind of source takes."""
+        return self.with_covariates(Covariates.of(covariates, len(self)))
 
     def stride(self, n: int) -> int:
         """A `sample` of at most n rows takes one row of every so many."""

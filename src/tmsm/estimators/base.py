@@ -11,7 +11,6 @@ from html import escape
 from typing import Any, Self
 
 from tmsm.data.covariates import Covariates
-from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.display.geojson import geojson_of
 from tmsm.display.notebook import html_of
@@ -197,11 +196,11 @@ class Estimator(Contract, Coefficients):
         self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
         if groups is not None:
-            rows = rows.with_groups(Groups.of(groups, len(rows)))
+            rows = rows.grouped(groups)
         if covariates is not None:
-            columns = Covariates.of(covariates, len(rows))
-            self._takes(columns)
-            rows = rows.with_covariates(columns)
+            rows = rows.described(covariates)
+            assert rows.covariates is not None, "they were given"
+            self._takes(rows.covariates)
         self._result = self._estimate(rows).clustered(rows)
         return self
 

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from tmsm.data.groups import Groups
 from tmsm.data.named_tables import framed_points
 from tmsm.data.rows import Rows
 from tmsm.display.map_summary import map_html, map_summary
@@ -70,7 +69,7 @@ class MapEstimator(Contract):
         check_exposure(self.log_exposure)
         rows = Rows.of(X, self.region, sample_weight, self.outside)
         if groups is not None:
-            rows = rows.with_groups(Groups.of(groups, len(rows)))
+            rows = rows.grouped(groups)
         self._result = self._estimate(rows)
         self._kept = rows.kept()
         return self
