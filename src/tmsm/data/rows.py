@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from tmsm.data.covariates import Covariates, Standard
+from tmsm.data.covariates import ColumnSums, Covariates, CovariatesInBlocks, Standard
 from tmsm.data.groups import Groups, GroupSums
 from tmsm.data.opening import as_table, opened
 from tmsm.data.sources import ArraySource, RawBlock, Source
@@ -155,6 +155,15 @@ class Rows:
         columns = self.covariates
         if columns is None or columns.standard is not None:
             return None if columns is None else columns.standard
+        if isinstance(columns, CovariatesInBlocks):
+            like = self.sample().covariates
+            assert like is not None, "there are some"
+            near = like.values
+            total = self.total(
+                lambda block: ColumnSums.of(cast(FloatArray, block.covariates), block.sample_weight, near)
+            )
+            assert total is not None, "the sample has rows inside"
+            return total.standard(columns.names)
         found = list(self.map(lambda block: (cast(FloatArray, block.covariates), block.weights())))
         values, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return Standard.of(values, weights if self.source.weighted else None, columns.names)

@@ -5,9 +5,10 @@ An array is the first kind.  A new kind gives `blocks`, `sample` and a few facts
 
 from __future__ import annotations
 
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast, final
 
 import numpy as np
@@ -24,6 +25,8 @@ T = TypeVar("T")
 
 # Rows that are read at a time where a source gives nothing faster.
 _READ_ROWS = 65536
+# Bytes of a memory map that stay in memory behind the rows that are read.
+_MAPPED_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,28 @@ class Source(ABC):
         return X, np.concatenate([cast(FloatArray, block.weight) for block in blocks]) if self.weighted else None
 
 
+def _pages_of(X: np.ndarray[Any, Any]) -> Callable[[int], None]:
+    """What gives the pages of a memory map back to the system, up to a row: it keeps those that were read, else.
+
+    Of anything but a whole map that nobody changes in memory alone, nothing is done.
+    """
+    base = X.base
+    if not (isinstance(X, np.memmap) and isinstance(base, mmap.mmap) and X.mode in ("r", "r+")):
+        return lambda row: None
+    if not X.flags.c_contiguous or not hasattr(mmap, "MADV_DONTNEED") or not len(X):
+        return lambda row: None
+    done, ahead, row_bytes = 0, X.offset % mmap.ALLOCATIONGRANULARITY, X.nbytes // len(X)
+
+    def let_go(row: int) -> None:
+        nonlocal done
+        end = min((ahead + row * row_bytes) // mmap.PAGESIZE * mmap.PAGESIZE, len(base))
+        if end - done >= _MAPPED_BYTES or (row >= len(X) and end > done):
+            base.madvise(mmap.MADV_DONTNEED, done, end - done)
+            done = end
+
+    return let_go
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class ArraySource(Source):
@@ -220,10 +245,24 @@ class ArraySource(Source):
         return RawBlock(piece.start or 0, self.X[piece], weight, groups, covariates)
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        return (self._piece(slice(start, start + size)) for start in range(0, len(self.X), size))
+        let_go = _pages_of(self.X)
+        for start in range(0, len(self.X), size):
+            yield self._piece(slice(start, start + size))
+            let_go(start + size)
+        let_go(len(self.X))
 
     def sample(self, n: int) -> RawBlock:
-        return self._piece(slice(None, None, self.stride(n)))
+        stride = self.stride(n)
+        found = self._piece(slice(None, None, stride))
+        if not isinstance(self.X, np.memmap):
+            return found
+        # The system fetches the surroundings of each row, too: of all of them together that is the whole map.
+        let_go, size, parts = _pages_of(self.X), stride * max(1, _READ_ROWS // stride), []
+        for start in range(0, len(self.X), size):
+            parts.append(np.array(self.X[start : start + size : stride]))
+            let_go(start + size)
+        let_go(len(self.X))
+        return replace(found, X=np.concatenate(parts))
 
     def all_identical(self) -> bool:
         return bool((np.asarray(self.X) == self.X[:1]).all())

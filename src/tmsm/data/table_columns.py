@@ -49,19 +49,25 @@ class Coordinates:
 
     @staticmethod
     def find(
-        table: ColumnTable, manifold: Manifold | None, columns: Sequence[str] | None, others: Iterable[str]
+        table: ColumnTable,
+        manifold: Manifold | None,
+        columns: Sequence[str] | None = None,
+        *,
+        others: Iterable[str] = (),
+        on_sphere: bool | None = None,
     ) -> Coordinates:
         """Those that are named, or that names show: longitude and latitude, then x, y, z or x1, x2, …, then all.
 
-        ``manifold`` is None where any will do.  ``others`` are columns that hold something else.
+        ``manifold`` is None where any will do; ``on_sphere`` says then whether S² is one of them.  ``others`` are
+        columns that hold something else.
         """
         others = set(others)
         header = [name for name in table.schema.names if name not in others]
-        on_sphere = manifold is not None and manifold.has_longitudes
+        on_sphere = manifold.has_longitudes if manifold is not None else on_sphere in (None, True)
         width = None if manifold is None else manifold.embedding_dim
         if columns is not None:
             return _named(header, columns, table.title, on_sphere, width)
-        if (on_sphere or manifold is None) and frames_of(header):
+        if on_sphere and frames_of(header):
             pair = _pair(header, table.title)
             return Coordinates((header[pair[0]], header[pair[1]]), True, pair[2])
         plain = {name.strip().lower(): name for name in header}

@@ -420,7 +420,10 @@ def open_table(
     others = [header[column_at(header, name, what, found.title)] for name, what in given if name is not None]
     check_option(missing, ["raise", "drop"], "missing")
     source: Source = TableSource(
-        found, Coordinates.find(found, manifold, columns, others), where=Filter.of(where), lenient=missing == "drop"
+        found,
+        Coordinates.find(found, manifold, columns, others=others),
+        where=Filter.of(where),
+        lenient=missing == "drop",
     )
     if sample_weight is not None:
         assert isinstance(source, TableSource)
