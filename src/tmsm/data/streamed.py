@@ -54,7 +54,10 @@ class StreamedSource(Source):
 
     def __len__(self) -> int:
         known = self.known_length
-        return self._survey.n if known is None else known
+        n = self._survey.n if known is None else known
+        if n == 0:
+            raise InvalidInputError(f"{self.title} has no rows.")
+        return n
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
         n = 0
@@ -79,8 +82,6 @@ class StreamedSource(Source):
                 step *= 2
                 together = joined(kept)
                 kept = [_take(together, np.arange(0, len(together.X), 2))]
-        if n == 0:
-            raise InvalidInputError(f"{self.title} has no rows.")
         return _Survey(n, step, joined(kept))
 
     def sample(self, n: int) -> RawBlock:

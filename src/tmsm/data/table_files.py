@@ -134,7 +134,7 @@ class TableFiles(ColumnTable):
                 yield taken(Batch(columns, file.name, 0), np.arange(wanted) * columns.num_rows // wanted)
 
     def _read(
-        self, file: _File, names: Sequence[str], groups: list[int] | None = None, size: int = BATCH_ROWS
+        self, file: _File, names: Sequence[str], groups: list[int] | None = None, size: int | None = None
     ) -> Iterator[Any]:
         """Batches of one file, some of its columns."""
         pa = arrow()
@@ -150,7 +150,7 @@ class TableFiles(ColumnTable):
                 raise InvalidInputError(
                     f"{file.name} has changed since reading began: fit again when nobody writes to it."
                 )
-            reader = _parquet(file, asked, groups, size) if file.text is None else _text(file, asked)
+            reader = _parquet(file, asked, groups, size or BATCH_ROWS) if file.text is None else _text(file, asked)
             for batch in reader:
                 if not batch.num_rows:
                     continue
