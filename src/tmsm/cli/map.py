@@ -112,7 +112,7 @@ def density_map(
     marks = read_marks(mark or [], frame_of(sky))
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
-        outside=outside, exposure=exposure,
+        outside=outside, exposure=exposure, whole="a map",
     )  # fmt: skip
     maps = _fitted(observed, method, degree, smoothing, both=html is not None)
     chosen = max(maps.values(), key=lambda one: one.held_out_) if method == "auto" else maps[method]
