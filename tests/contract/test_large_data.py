@@ -82,7 +82,7 @@ def test_a_latitude_beyond_its_range_is_named_with_file_and_row(tmp_path):
     refused(
         tmp_path / "p.parquet",
         re.escape("p.parquet has 1 of 1,000 rows whose latitude is beyond ±90 degrees (first: p.parquet, row 777: ")
-        + r"-?[\d.]+, 95\)\. Mend such rows, or leave them out\. Check that 'lon', 'lat' are degrees, longitude "
+        + r"-?[\d.]+, 95\)\. Mend them, or leave such points out\. Check that 'lon', 'lat' are degrees, longitude "
         r"first\.$",
     )
 

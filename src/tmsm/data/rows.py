@@ -477,5 +477,5 @@ class Rows:
             count += int(np.count_nonzero(bad))
         return (
             f"X has {count:,} of {len(self):,} rows that are no points on {manifold!r} (first: "
-            f"{self.source.place_of(first)}: {shown}). Mend such rows, or leave them out."
+            f"{self.source.place_of(first)}: {shown}). Mend them, or leave such points out."
         )

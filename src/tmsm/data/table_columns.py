@@ -89,16 +89,18 @@ class Coordinates:
             return lonlat_to_xyz(*columns)
         return np.stack(columns).T
 
-    def complaint(self, columns: Sequence[FloatArray]) -> tuple[str, BoolArray] | None:
-        """What is wrong with some of the rows, and with which; None if they can be points."""
-        missing: BoolArray = ~np.isfinite(columns[0])
+    def complaint(self, columns: Sequence[FloatArray], meant: BoolArray | bool = True) -> tuple[str, BoolArray] | None:
+        """What is wrong with some of the rows that are meant, and with which; None if they can be points."""
+        finite: BoolArray = np.isfinite(columns[0])
         for column in columns[1:]:
-            missing |= ~np.isfinite(column)
+            finite &= np.isfinite(column)
+        missing = meant & ~finite
         if missing.any():
             return f"without finite numbers in {named_list(self.names)}", missing
         for column, limit, what in zip(columns, (360.0, 90.0), self.frame.coordinates, strict=False):
-            if self.degrees and not np.abs(column).max(initial=0.0) <= limit:
-                return f"whose {what} is beyond ±{limit:g} degrees", np.abs(column) > limit
+            beyond = meant & (np.abs(column) > limit)
+            if self.degrees and beyond.any():
+                return f"whose {what} is beyond ±{limit:g} degrees", beyond
         return None
 
 

@@ -256,14 +256,11 @@ class TableSource(StreamedSource):
         if not self._is_chosen:
             yield from self.origin.batches(self._names)
             return
-        kept = self.chosen.kept
         for k, batch in enumerate(self.origin.batches(self._names)):
-            bits = kept[k] if k < len(kept) else None
-            if bits is None:
+            own = np.flatnonzero(self._meant(k, len(batch)))
+            if len(own) == len(batch):
                 yield batch
-                continue
-            own = np.flatnonzero(np.unpackbits(bits, count=len(batch)))
-            if len(own):
+            elif len(own):
                 yield taken(batch, own)
 
     def pieces(self) -> Iterator[RawBlock]:
@@ -321,27 +318,30 @@ class TableSource(StreamedSource):
     def _complain(self) -> None:
         """Read all rows again to say which are wrong: how many, and where the first one is."""
         first, what, count, n = "", "", 0, 0
-        for batch in with_progress(self.origin.batches(list(self.coordinates.names)), None, "looking for bad rows"):
-            columns = self._coordinate_columns(batch)
-            n += len(batch)
-            found = self.coordinates.complaint(columns)
-            if found is None:
+        batches = self.origin.batches(list(self.coordinates.names))
+        for k, batch in enumerate(with_progress(batches, None, "looking for bad rows")):
+            columns, n = self._coordinate_columns(batch), n + len(batch)
+            found = self.coordinates.complaint(columns, self._meant(k, len(batch)))
+            if found is None or (what and found[0] != what):
                 continue
             if not first:
-                row = int(np.argmax(found[1]))
-                what = found[0]
+                row, what = int(np.argmax(found[1])), found[0]
                 values = ", ".join(f"{column[row]:.6g}" for column in columns)
                 first = f"{batch.whose}, row {batch.first + row:,}: {values}"
-            if found[0] == what:
-                count += int(np.count_nonzero(found[1]))
+            count += int(np.count_nonzero(found[1]))
         if first:
             hint = ""
             if self.coordinates.degrees and "beyond" in what:
                 hint = f" Check that {named_list(self.coordinates.names)} are degrees, longitude first."
             raise InvalidInputError(
-                f"{self.title} has {count:,} of {n:,} rows {what} (first: {first}). Mend such rows, or leave them out."
-                + hint
+                f"{self.title} has {count:,} of {n:,} rows {what} (first: {first}). Mend them, or leave such points "
+                f"out.{hint}"
             )
+
+    def _meant(self, k: int, n: int) -> BoolArray:
+        """Which of the n rows of a batch are taken."""
+        bits = self.chosen.kept[k] if self._is_chosen and k < len(self.chosen.kept) else None
+        return np.ones(n, dtype=bool) if bits is None else np.unpackbits(bits, count=n).astype(bool)
 
     def place_of(self, row: int) -> str:
         n = 0
