@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -397,9 +398,26 @@ def test_an_interruption_in_any_pass_leaves_nothing_half_done(monkeypatch, point
         assert len(seen) < number
 
 
+def test_pyarrow_is_asked_for_where_it_is_needed(monkeypatch, points):
+    polars = pytest.importorskip("polars").DataFrame({"lon": LON, "lat": LAT})
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pyarrow"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    words = r"^Reading files and tables block by block needs pyarrow: pip install 'tmsm\[geo\]'\.$"
+    refused(points, words, tmsm.errors.MissingDependencyError)
+    assert estimator().fit(polars).n_samples_ == N
+
+
 def test_a_dataset_names_the_file(tmp_path):
     place = folder(tmp_path, a=table().slice(0, 500), b=table(lat=spoiled(LAT, 777, 95.0)).slice(500))
     refused(pa_ds.dataset(place), r"^The dataset has 1 of 1,000 rows whose .* \(first: .*b\.parquet, row 277: ")
+
+
+def test_a_dataset_may_have_a_filter(tmp_path):
+    place = folder(tmp_path, a=table().slice(0, 500), b=table().slice(500))
+    dataset = pa_ds.dataset(place).filter(pa_ds.field("id") >= 700)
+    assert estimator().fit(dataset).n_samples_ == 300
+    in_memory = pa_ds.dataset([table().slice(0, 400), table().slice(400)])
+    assert estimator().fit(in_memory).n_samples_ == N
 
 
 def test_rows_a_second_are_shown(monkeypatch, capsys):
@@ -410,5 +428,5 @@ def test_rows_a_second_are_shown(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
-    assert list(progress.with_progress(range(4), None, "reading rows", 1000)) == [0, 1, 2, 3]
+    assert list(progress.with_progress(range(4), None, "reading rows", lambda one: 1000)) == [0, 1, 2, 3]
     assert re.search(r"reading rows \([\d,]+ a second\)", stream.getvalue())

@@ -29,6 +29,8 @@ __all__ = [
 
 # Rows that are read at a time: some megabytes for each column.
 BATCH_ROWS = 2**17
+# What a dataset calls the column with the file that a row is from.
+_FILE = "__filename"
 
 
 def arrow(module: str = "pyarrow") -> Any:
@@ -190,7 +192,7 @@ class ReaderTable(ColumnTable):
 
 @final
 class DatasetTable(ColumnTable):
-    """A `pyarrow.dataset.Dataset`, read fragment by fragment, a little ahead."""
+    """A `pyarrow.dataset.Dataset`, read a little ahead."""
 
     def __init__(self, dataset: Any) -> None:
         self._dataset = dataset
@@ -204,26 +206,27 @@ class DatasetTable(ColumnTable):
         return self._dataset.schema
 
     def batches(self, names: Sequence[str]) -> Iterator[Batch]:
-        ds = arrow("pyarrow.dataset")
+        # By default files are fetched ahead, whole.
+        parquet = arrow("pyarrow.dataset").ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+        options = {"fragment_scan_options": parquet} if self._is_parquet else {}
+        whose, first = self.title, 0
         with reading(self.title):
-            fragments = sorted(self._dataset.get_fragments(), key=lambda one: str(getattr(one, "path", "")))
-        for fragment in fragments:
-            whose, first = str(getattr(fragment, "path", "")) or self.title, 0
-            options: dict[str, Any] = {}
-            if isinstance(fragment, ds.ParquetFileFragment):
-                # By default the file is fetched ahead, whole.
-                options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
-                    pre_buffer=False, use_buffered_stream=True
-                )
-            with reading(whose):
-                found = fragment.to_batches(
-                    self.schema, columns=list(names), batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=0,
-                    use_threads=False, **options,
-                )  # fmt: skip
-                for batch in found:
-                    if batch.num_rows:
-                        yield Batch(batch, whose, first)
-                        first += batch.num_rows
+            found = self._dataset.to_batches(
+                columns=[*names, _FILE], batch_size=BATCH_ROWS, batch_readahead=1, fragment_readahead=1,
+                use_threads=False, **options,
+            )  # fmt: skip
+            for batch in found:
+                if not batch.num_rows:
+                    continue
+                file = batch.column(len(names))[0].as_py() or self.title
+                whose, first = file, (first if file == whose else 0)
+                yield Batch(batch.select(list(names)), whose, first)
+                first += batch.num_rows
+
+    @property
+    def _is_parquet(self) -> bool:
+        kind = getattr(self._dataset, "format", None)
+        return _is_a(kind, "pyarrow.dataset", "ParquetFileFormat")
 
 
 def arrow_table(X: Any) -> ColumnTable | None:

@@ -15,7 +15,7 @@ from tmsm.data.sources import Source
 from tmsm.data.table_columns import Coordinates, numbers
 from tmsm.data.table_files import TableFiles
 from tmsm.data.table_source import TableSource
-from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, MissingDependencyError
 from tmsm.manifolds import Manifold
 
 __all__ = ["as_table", "opened"]
@@ -74,8 +74,11 @@ def _arrow_table(X: Any) -> ColumnTable | None:
     home = type(X).__module__.partition(".")[0]
     if home in ("pandas", "geopandas"):
         return None
-    if home == "polars" and hasattr(X, "__arrow_c_stream__"):
-        return MemoryTable(arrow().table(X)) if hasattr(X, "columns") else None
+    if home == "polars" and hasattr(X, "__arrow_c_stream__") and hasattr(X, "columns"):
+        try:
+            return MemoryTable(arrow().table(X))
+        except MissingDependencyError:  # it can be read without, as a whole
+            return None
     return arrow_table(X)
 
 

@@ -207,7 +207,7 @@ class Rows:
         n_outside = 0
         size = self._block_size
         with single_threaded(len(self) * self.source.n_columns):
-            for raw in with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows", size):
+            for raw in with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows", _length):
                 block, block_outside = self._block(raw)
                 n_outside += block_outside
                 if block is not None:
@@ -479,3 +479,7 @@ class Rows:
             f"X has {count:,} of {len(self):,} rows that are no points on {manifold!r} (first: "
             f"{self.source.place_of(first)}: {shown}). Mend them, or leave such points out."
         )
+
+
+def _length(raw: RawBlock) -> int:
+    return len(raw.X)

@@ -74,7 +74,7 @@ class StreamedSource(Source):
     def _survey(self) -> _Survey:
         """Read all rows once: to count them, and to keep some."""
         n, step, kept = 0, 1, list[RawBlock]()
-        for piece in with_progress(self.pieces(), None, "counting rows"):
+        for piece in with_progress(self.pieces(), None, "counting rows", lambda one: len(one.X)):
             # Numbers of rows, not a slice: what is kept must not keep the rest of its piece.
             kept.append(_take(piece, np.arange((-n) % step, len(piece.X), step)))
             n += len(piece.X)

@@ -123,7 +123,7 @@ class TableSource(StreamedSource):
         """The labels of all rows, in a pass over their column alone."""
         assert self.labels is not None
         labels = Labels(self.labels)
-        for batch in with_progress(self.origin.batches([self.labels]), None, "reading groups"):
+        for batch in with_progress(self.origin.batches([self.labels]), None, "reading groups", len):
             labels.see(batch)
         return labels
 
@@ -203,7 +203,7 @@ class TableSource(StreamedSource):
         n_rows = n_matching = n_without = n_bad = 0
         first_bad: str | None = None
         names = list(dict.fromkeys([*self.coordinates.names, *asked.values()]))
-        for batch in with_progress(self.origin.batches(names), None, "choosing rows"):
+        for batch in with_progress(self.origin.batches(names), None, "choosing rows", len):
             good = np.ones(len(batch), dtype=bool)
             if self.where is not None:
                 cells = {name: _cells(batch, column) for name, column in asked.items()}
@@ -319,7 +319,7 @@ class TableSource(StreamedSource):
         """Read all rows again to say which are wrong: how many, and where the first one is."""
         first, what, count, n = "", "", 0, 0
         batches = self.origin.batches(list(self.coordinates.names))
-        for k, batch in enumerate(with_progress(batches, None, "looking for bad rows")):
+        for k, batch in enumerate(with_progress(batches, None, "looking for bad rows", len)):
             columns, n = self._coordinate_columns(batch), n + len(batch)
             found = self.coordinates.complaint(columns, self._meant(k, len(batch)))
             if found is None or (what and found[0] != what):

@@ -163,7 +163,7 @@ class Estimator(Contract, Coefficients):
         self,
         X: Any,
         y: Any = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
         groups: Any = None,
         covariates: Any = None,
     ) -> Self:
@@ -172,11 +172,14 @@ class Estimator(Contract, Coefficients):
         Parameters
         ----------
         X
-            Points, shape (n, D), in embedding coordinates.
+            Points, shape (n, D), in embedding coordinates, or a table whose columns have names.  What is larger than
+            memory is read block by block: the path of a Parquet or CSV file, or of a folder of them; a memory map; a
+            table, a dataset or a stream of Arrow; a function without arguments that returns a new iterator of blocks.
         y
             Ignored; scikit-learn passes it.
         sample_weight
-            Relative weights of the rows, shape (n,).
+            Relative weights of the rows, shape (n,); the name of a column where X is a file or a table of Arrow, as
+            for groups and covariates.
         groups
             Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
             storm: errors, intervals and tests then take groups for independent, not rows.  The estimate of a single
