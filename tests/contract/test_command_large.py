@@ -129,6 +129,23 @@ def test_bad_rows_are_told_or_skipped(command):
     assert "1 bad row of bad.parquet left out; the first: bad.parquet, row 600 (-90, 95).\n" in said
 
 
+def test_points_without_a_covariate_are_skipped_with_the_bad_ones(command, place):
+    table = pq.read_table(place / "p.parquet")
+    year = pa.array([None if k in (50, 300) else 1980 + k % 40 for k in range(len(table))])
+    pq.write_table(table.set_column(3, "year", year), place / "lacking.parquet")
+    options = ["lacking.parquet", "--region", BORDER, "--covariate", "year", "--weight", "saturating", "--json"]
+    code, _, said = command("fit", *options)
+    assert code
+    assert "lacking.parquet, row 50 has no finite number in the column 'year' of the covariates. Fill it in, " in said
+    loaded, streamed = (command("fit", *options, "--bad", "skip", rows=rows) for rows in (10**6, 100))
+    assert json.loads(loaded[1])["n_samples"] == json.loads(streamed[1])["n_samples"] == N - 2
+    assert "2 bad rows of lacking.parquet left out; the first: " in loaded[2]
+    assert (
+        "2 bad rows of lacking.parquet left out; the first: lacking.parquet, row 50 (no number in 'year')"
+        in streamed[2]
+    )
+
+
 def test_compare_reads_in_blocks_too(command, opened):
     loaded = command("compare", "p.parquet", "--region", BORDER, "--models", "vmf,kent", "--json", rows=10**6)
     assert not opened

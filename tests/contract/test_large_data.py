@@ -289,6 +289,22 @@ def test_weights_labels_and_covariates_that_no_row_may_lack(points):
         )  # fmt: skip
 
 
+def test_rows_that_are_left_out_may_lack_anything(points):
+    storm = ["a" if k % 2 else None for k in range(N)]
+    mag = np.where(np.arange(N) % 2, 5.0, 1.0)
+    pq.write_table(table(storm=storm, mag=mag, lat=np.where(mag > 2.0, LAT, 95.0)), points)
+    rows = open_table(points, groups="storm", where="mag > 2")
+    assert len(rows) == N // 2
+    assert rows.groups.count == 1
+    assert rows.sample(100).groups.tolist() == [0] * 100
+    pq.write_table(table(storm=["a"] * 701 + [None] + ["b"] * 298, mag=mag), points)
+    with pytest.raises(InvalidInputError, match=r"^points\.parquet, row 701 has no value in the column 'storm'"):
+        open_table(points, groups="storm", where="mag > 2").groups  # noqa: B018
+    lat = np.where(np.arange(N) == 705, 95.0, LAT)
+    pq.write_table(table(lat=lat, mag=mag), points)
+    refused(open_table(points, where="mag > 2"), r"\(first: points\.parquet, row 705: ")
+
+
 def test_labels_of_another_type_in_one_file(tmp_path):
     parts = {"a": table(storm=[str(k) for k in range(N)]), "b": table(storm=np.arange(N))}
     refused(

@@ -51,14 +51,25 @@ class Batch:
         The file or table that they are of.
     first
         The number of the first one there.
+    chosen
+        Which rows from there on these are, where they do not follow each other.
     """
 
     columns: Any
     whose: str
     first: int
+    chosen: IntArray | None = None
 
     def __len__(self) -> int:
         return int(self.columns.num_rows)
+
+    def place_of(self, k: int) -> str:
+        """Where one of the rows is, for an error message."""
+        return f"{self.whose}, row {self.first + (k if self.chosen is None else int(self.chosen[k])):,}"
+
+    def column(self, name: str) -> Any:
+        """A column, as Arrow's array."""
+        return self.columns.column(self.columns.schema.names.index(name))
 
 
 class ColumnTable(ABC):
@@ -97,7 +108,8 @@ class ColumnTable(ABC):
 
 def taken(batch: Batch, chosen: IntArray) -> Batch:
     """Some rows of a batch."""
-    return Batch(batch.columns.take(arrow().array(chosen)), batch.whose, batch.first)
+    own = chosen if batch.chosen is None else batch.chosen[chosen]
+    return Batch(batch.columns.take(arrow().array(chosen)), batch.whose, batch.first, own)
 
 
 @contextmanager

@@ -137,7 +137,7 @@ def _axes_of(width: int) -> str:
 def numbers(batch: Batch, name: str, *, strict: bool = True) -> FloatArray:
     """A column as numbers, shape (n,); what is missing is NaN, and so is a text that is none unless ``strict``."""
     pa, pc = arrow(), arrow("pyarrow.compute")
-    column = batch.columns.column(batch.columns.schema.names.index(name))
+    column = batch.column(name)
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.dictionary_decode()
@@ -172,7 +172,7 @@ def _read_numbers(batch: Batch, cells: list[Any], name: str, strict: bool) -> Fl
         except ValueError:
             if strict:
                 raise InvalidInputError(
-                    f"{batch.whose}, row {batch.first + row:,}: {short_repr(cell)} in the column {name!r} is no number."
+                    f"{batch.place_of(row)}: {short_repr(cell)} in the column {name!r} is no number."
                 ) from None
     return out
 
@@ -221,11 +221,13 @@ class Labels:
 
     def _column(self, batch: Batch) -> Any:
         pa, pc = arrow(), arrow("pyarrow.compute")
-        column = batch.columns.column(batch.columns.schema.names.index(self.name))
+        column = batch.column(self.name)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if _is_text(column.type):
             column = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
+        elif pa.types.is_signed_integer(column.type):  # which differ in their width from file to file
+            column = pc.cast(column, pa.int64())
         if self._kind is None:
             self._kind = column.type
         if column.type != self._kind:
@@ -236,9 +238,9 @@ class Labels:
         if _is_text(column.type):
             missing = pc.or_kleene(missing, pc.equal(column, ""))
         if pc.any(missing).as_py():
-            row = batch.first + pc.index(missing, True).as_py()
+            place = batch.place_of(pc.index(missing, True).as_py())
             raise InvalidInputError(
-                f"{batch.whose}, row {row:,} has no value in the column {self.name!r} of the groups. Give every row a "
+                f"{place} has no value in the column {self.name!r} of the groups. Give every row a "
                 "label of its own where it stands alone."
             )
         return column

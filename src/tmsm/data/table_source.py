@@ -74,8 +74,8 @@ class TableSource(StreamedSource):
     where
         Which rows are meant; None for all.
     lenient
-        Whether rows without coordinates are left out, and with ``skip_bad`` those beyond their range; else either is
-        an error.
+        Whether rows without coordinates are left out, and with ``skip_bad`` those beyond their range, or without a
+        number for a covariate; else either is an error.
     wanted
         The frame to give points of the sky in; None leaves them as they are.
     """
@@ -123,7 +123,7 @@ class TableSource(StreamedSource):
         """The labels of all rows, in a pass over their column alone."""
         assert self.labels is not None
         labels = Labels(self.labels)
-        for batch in with_progress(self.origin.batches([self.labels]), None, "reading groups", len):
+        for batch in with_progress(self._batches([self.labels]), None, "reading groups", len):
             labels.see(batch)
         return labels
 
@@ -202,7 +202,8 @@ class TableSource(StreamedSource):
         seen: list[Any] = []
         n_rows = n_matching = n_without = n_bad = 0
         first_bad: str | None = None
-        names = list(dict.fromkeys([*self.coordinates.names, *asked.values()]))
+        further = self.others if self.skip_bad else ()
+        names = list(dict.fromkeys([*self.coordinates.names, *asked.values(), *further]))
         for batch in with_progress(self.origin.batches(names), None, "choosing rows", len):
             good = np.ones(len(batch), dtype=bool)
             if self.where is not None:
@@ -216,15 +217,18 @@ class TableSource(StreamedSource):
                 there = ~np.isnan(np.sum(columns, axis=0))
                 n_without += int((good & ~there).sum())
                 good &= there
-            if self.skip_bad:
-                found = self.coordinates.complaint([column[good] for column in columns])
-                while found is not None:
-                    bad = np.flatnonzero(good)[found[1]]
-                    n_bad += len(bad)
-                    values = ", ".join(f"{column[bad[0]]:.6g}" for column in columns)
-                    first_bad = first_bad or f"{batch.whose}, row {batch.first + int(bad[0]):,} ({values})"
-                    good[bad] = False
-                    found = self.coordinates.complaint([column[good] for column in columns])
+            while self.skip_bad and (found := self.coordinates.complaint(columns, good)) is not None:
+                row = int(np.argmax(found[1]))
+                values = ", ".join(f"{column[row]:.6g}" for column in columns)
+                first_bad = first_bad or f"{batch.place_of(row)} ({values})"
+                n_bad += int(found[1].sum())
+                good &= ~found[1]
+            for name in further:
+                lacks = good & ~np.isfinite(numbers(batch, name, strict=False))
+                if lacks.any():
+                    first_bad = first_bad or f"{batch.place_of(int(np.argmax(lacks)))} (no number in {name!r})"
+                    n_bad += int(lacks.sum())
+                    good &= ~lacks
             kept.append(None if good.all() else np.packbits(good))
         if self.where is not None and n_rows and not n_matching:
             raise InvalidInputError(self.where.describe_absence(n_rows, seen, self.title))
@@ -251,14 +255,11 @@ class TableSource(StreamedSource):
         more = [name for name in (self.weight, self.labels) if name is not None]
         return list(dict.fromkeys([*self.coordinates.names, *more, *self.others]))
 
-    def _batches(self) -> Iterator[Batch]:
-        """The rows that are taken."""
-        if not self._is_chosen:
-            yield from self.origin.batches(self._names)
-            return
-        for k, batch in enumerate(self.origin.batches(self._names)):
-            own = np.flatnonzero(self._meant(k, len(batch)))
-            if len(own) == len(batch):
+    def _batches(self, names: Sequence[str] | None = None) -> Iterator[Batch]:
+        """The rows that are taken, of some columns."""
+        for k, batch in enumerate(self.origin.batches(self._names if names is None else names)):
+            own = np.flatnonzero(self._meant(k, len(batch))) if self._is_chosen else None
+            if own is None or len(own) == len(batch):
                 yield batch
             elif len(own):
                 yield taken(batch, own)
@@ -297,10 +298,10 @@ class TableSource(StreamedSource):
     def _numbers(self, batch: Batch, name: str, what: str) -> FloatArray:
         values = numbers(batch, name)
         if not np.isfinite(values).all():
-            row = batch.first + int(np.argmin(np.isfinite(values)))
+            place = batch.place_of(int(np.argmin(np.isfinite(values))))
             raise InvalidInputError(
-                f"{batch.whose}, row {row:,} has no finite number in the column {name!r} of the {what}s. Fill it in, "
-                "or leave such rows out."
+                f"{place} has no finite number in the column {name!r} of the {what}s. Fill it in, or leave such points "
+                "out."
             )
         return values
 
@@ -310,7 +311,7 @@ class TableSource(StreamedSource):
         if bad.any():
             row = int(np.argmax(bad))
             raise InvalidInputError(
-                f"{batch.whose}, row {batch.first + row:,} has the weight {weight[row]:.6g} in the column {name!r}: "
+                f"{batch.place_of(row)} has the weight {weight[row]:.6g} in the column {name!r}: "
                 f"weights must not be negative, and below {_LARGEST:g}. Only ratios matter."
             )
         return weight
@@ -327,7 +328,7 @@ class TableSource(StreamedSource):
             if not first:
                 row, what = int(np.argmax(found[1])), found[0]
                 values = ", ".join(f"{column[row]:.6g}" for column in columns)
-                first = f"{batch.whose}, row {batch.first + row:,}: {values}"
+                first = f"{batch.place_of(row)}: {values}"
             count += int(np.count_nonzero(found[1]))
         if first:
             hint = ""
@@ -347,14 +348,13 @@ class TableSource(StreamedSource):
         n = 0
         for batch in self._batches():
             if row < n + len(batch):
-                exact = not self._is_chosen
-                return f"{batch.whose}, row {batch.first + row - n:,}" if exact else batch.whose
+                return batch.place_of(row - n)
             n += len(batch)
         return super().place_of(row)
 
 
 def _cells(batch: Batch, name: str) -> list[Any]:
-    cells: list[Any] = batch.columns.column(batch.columns.schema.names.index(name)).to_pylist()
+    cells: list[Any] = batch.column(name).to_pylist()
     return [cell.strip() if isinstance(cell, str) else cell for cell in cells]
 
 
