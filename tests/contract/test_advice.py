@@ -24,6 +24,8 @@ OUT_OF_REACH = {
     "tables in memory": (
         r"[Tt]able (must|has|is|holds|of)|table_to_xyz|one direction a row is wanted|backend must|is lazy"
     ),
+    "functions that give blocks": r"function that gives blocks|Blocks of a function",
+    "columns that are found without options": "open_table",
     "objects of a wrong type": r"got …|such as (VonMisesFisher|Cap|Sphere)|method on\(manifold\)|\(…\)\.on",
     "notebooks": r"summary\(\) says more",
     "angles in radians": "numpy.radians",

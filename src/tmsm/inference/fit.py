@@ -423,7 +423,7 @@ class Fit:
         Raise where both are known and differ, or where the fit does not keep the groups of all of its rows.
         """
         if groups is not None:
-            rows = rows.with_groups(Groups.of(groups, len(rows)))
+            rows = rows.grouped(groups)
             given = rows.kept().groups
             if self.groups is not None and given is not None and not given.same_as(self.groups):
                 raise InvalidInputError(
