@@ -18,6 +18,7 @@ from tmsm.foundation.arrays import FloatArray, row_squares, weighted_gram
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.models.nonlinear import NonlinearModel, parameter_sizes
+from tmsm.numerics.scaling import scaled_to_unit
 
 __all__ = [
     "Equations",
@@ -407,9 +408,11 @@ def tilt_equations(
 
 def _root_of(metric: FloatArray) -> FloatArray:
     """R, shape (k, m), with M = RᵀR, for a metric M of the rank k."""
-    values, vectors = np.linalg.eigh(metric)
+    unit, scale = scaled_to_unit(metric)  # equations have units of their own
+    values, vectors = np.linalg.eigh(unit)
     kept = values > _ROUNDING * values[-1]
-    root: FloatArray = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    back = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)  # those left out have no part in it
+    root: FloatArray = np.sqrt(values[kept])[:, None] * vectors[:, kept].T * back
     return root
 
 
