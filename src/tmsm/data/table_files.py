@@ -178,8 +178,9 @@ def _files_in(folder: Path) -> list[Path]:
     kinds = {path.name.lower().endswith(_PARQUET): path for path in reversed(found)}
     if len(kinds) == 2:
         raise InvalidInputError(
-            f"The folder {str(folder)!r} holds both Parquet and text files, such as {kinds[True].name} and "
-            f"{kinds[False].name}: give a folder of one kind, or they would count twice."
+            f"{str(folder)!r} is a folder; give the file that holds the points, or a folder with files of one kind: it "
+            f"has both Parquet and text files, such as {kinds[True].name} and {kinds[False].name}, "
+            "which would count twice."
         )
     return found
 
