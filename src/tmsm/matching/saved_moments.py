@@ -1,0 +1,172 @@
+"""Sums from a file that `Moments.save` wrote."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tmsm.foundation.archives import read_archive
+from tmsm.foundation.arrays import FloatArray
+from tmsm.foundation.encoding import UnknownClassError, decode
+from tmsm.foundation.errors import InvalidInputError, TmsmError
+from tmsm.foundation.whole_files import as_path
+from tmsm.manifolds.frames import FRAMES
+from tmsm.matching.equation_content import FUNCTION, restored_equations
+from tmsm.matching.equations import ResidualSums
+from tmsm.matching.exposure import LogExposure
+from tmsm.matching.group_totals import GroupTotals
+from tmsm.matching.kept_rows import KeptRows
+from tmsm.matching.moments import FORMAT, VERSION, Features, Moments
+from tmsm.matching.pilot import OnePass, Pilot, StatisticSquares
+from tmsm.regions import Region
+from tmsm.weights.policies import Choice
+
+__all__ = ["load_moments", "restored_one_pass"]
+
+_WHAT = "sums saved by tmsm"
+# What numbers that were tampered with may lead to.
+_FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, AssertionError)
+
+
+def load_moments(path: str | os.PathLike[str], log_exposure: LogExposure | None = None) -> Moments:
+    """Sums from a file that `Moments.save` wrote, to be added to others or to be estimated from.
+
+    Loading calls the constructors of tmsm's own classes, and of classes derived from them that are imported, and
+    nothing else.
+
+    Parameters
+    ----------
+    path
+        The file.
+    log_exposure
+        The function that the sums were made with, where they were made with one: a file cannot hold it.
+
+    Returns
+    -------
+    The sums; ``ScoreMatching.from_moments(sums)`` is the estimate from them.
+
+    Examples
+    --------
+    >>> import tempfile, tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    >>> X = model.sample(500, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+    >>> fit = tmsm.ScoreMatching(model, region).partial_fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fit.moments_.save(f"{folder}/sums.npz")
+    ...     sums = tmsm.load_moments(f"{folder}/sums.npz")
+    >>> tmsm.ScoreMatching.from_moments(sums).summary() == fit.summary()
+    True
+    """
+    place = as_path(path)
+    content, name = read_archive(place, FORMAT, VERSION, _WHAT), place.name
+    try:
+        by_function = FUNCTION in content["configuration"].values()
+        if by_function and log_exposure is None:
+            raise InvalidInputError(
+                f"{name} was made with a log_exposure function, and a file holds no code: give the function again, "
+                "load_moments(path, log_exposure=...)."
+            )
+        if log_exposure is not None and not by_function:
+            raise InvalidInputError(
+                f"{name} was made without a log_exposure function: load it without log_exposure."
+            )
+    except _FAILURES as error:
+        if isinstance(error, TmsmError):
+            raise
+        raise InvalidInputError(f"{name} is damaged: it has no configuration.") from None
+    try:
+        return _restored(content, log_exposure)
+    except UnknownClassError as error:
+        raise InvalidInputError(f"{name} {error}") from None
+    except TmsmError as error:
+        raise InvalidInputError(f"{name} cannot be used: {error}") from None
+    except _FAILURES as error:
+        raise InvalidInputError(f"{name} is damaged: its numbers make no sums ({error}).") from None
+
+
+def _restored(content: Mapping[str, Any], log_exposure: LogExposure | None) -> Moments:
+    region = decode(content["region"], "region")
+    if not isinstance(region, Region):
+        raise InvalidInputError("it has no region.")
+    configuration = {
+        name: log_exposure if value == FUNCTION else decode(value, name)
+        for name, value in content["configuration"].items()
+    }
+    equations, choice = restored_equations(content["equations"], region, log_exposure)
+    kept = content["one_pass"]["kept"]
+    X, weight = np.asarray(kept["X"], dtype=np.float64), kept["weight"]
+    if X.ndim != 2 or X.shape[1] != region.manifold.embedding_dim or kept["frame"] not in FRAMES:
+        raise InvalidInputError("its rows are not what tmsm writes.")
+    rows = KeptRows(X, weight, None, np.asarray(kept["on_border"]), frame=FRAMES[kept["frame"]])
+    one_pass = restored_one_pass(content["one_pass"], region, configuration, rows, choice)
+    features, p, m = None, equations.model.size, equations.n_equations
+    if content["features"] is not None:
+        features = Features(content["features"]["reference"], content["features"]["squares"])
+    A, b = content["A_sum"], content["b_sum"]
+    if A.shape != (m, p) or b.shape != (m,):
+        raise InvalidInputError(f"its sums have the shape {A.shape} in place of {(m, p)}.")
+    return Moments(
+        content["n"],
+        content["weight_sum"],
+        content["weight_squares"],
+        A,
+        b,
+        content["farthest"],
+        equations,
+        features,
+        one_pass,
+    )
+
+
+def restored_one_pass(
+    content: Mapping[str, Any],
+    region: Region,
+    configuration: Mapping[str, Any],
+    kept: KeptRows,
+    choice: Choice | None,
+) -> OnePass:
+    """What a stream keeps; the kept rows themselves, and the weights, are given."""
+    own, pilot, residuals = content["kept"], content["pilot"], content["residuals"]
+    statistics, groups = content["statistics"], content["groups"]
+    codes = None if own["codes"] is None else np.asarray(own["codes"], dtype=np.intp)
+    if codes is not None and (groups is None or codes.shape != (len(kept),) or codes.max(initial=-1) >= _size(groups)):
+        raise InvalidInputError("groups of its rows are not what tmsm writes.")
+    return OnePass(
+        region,
+        configuration,
+        replace(kept, codes=codes, stride=int(own["stride"]), seen=int(own["seen"])),
+        int(content["n_outside"]),
+        choice,
+        None
+        if pilot is None
+        else Pilot(*(_floats(pilot[name]) for name in ("theta", "steps", "center")), int(pilot["n_rows"])),
+        None
+        if residuals is None
+        else ResidualSums(
+            float(residuals["weight_sum"]),
+            float(residuals["weight_squares"]),
+            *(_floats(residuals[name]) for name in ("total", "squares_total", "squares")),
+        ),
+        None
+        if statistics is None
+        else StatisticSquares(
+            *(_floats(statistics[name]) for name in ("total", "squares_total", "squares")),
+            float(statistics["lowest"]),
+            float(statistics["highest"]),
+        ),
+        None if groups is None else GroupTotals(tuple(groups["labels"]), _floats(groups["totals"])),
+    )
+
+
+def _size(groups: Mapping[str, Any]) -> int:
+    if len(groups["labels"]) != len(groups["totals"]):
+        raise InvalidInputError("groups are not what tmsm writes.")
+    return len(groups["labels"])
+
+
+def _floats(value: Any) -> FloatArray:
+    return np.asarray(value, dtype=np.float64)
