@@ -437,9 +437,7 @@ class ScoreMatching(StreamingEstimator):
         influence = Influence(equations, solution.theta, found.influence)
         facts = [("equations", f"{found.n_equations} for {problem.constraint.n_free} parameters")]
         covariance = found.covariance if self.standard_errors else None
-        fit = self._fit_of(
-            problem, choice, solution, covariance, sums.n, n, influence, found.slope, facts, n_outside
-        )
+        fit = self._fit_of(problem, choice, solution, covariance, sums.n, n, influence, found.slope, facts, n_outside)
         return replace(fit, objective=found.criterion)
 
     def _fit_of(

@@ -1,4 +1,4 @@
-"""Estimates from rows that come one block after the other, each read once: additive sums, and a fit when it is asked for."""
+"""Estimates from rows that come one block after the other, each read once: sums, and a fit when it is asked for."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ class StreamingEstimator(BorderedEstimator):
         rows.check_frame(one_pass.kept.frame)
         if (groups is None) != (one_pass.groups is None):
             raise InvalidInputError(
-                f"The stream began {'without' if one_pass.groups is None else 'with'} groups: give labels in every call "
-                "of partial_fit, or in none."
+                f"The stream began {'without' if one_pass.groups is None else 'with'} groups: give labels in every "
+                "call of partial_fit, or in none."
             )
         if one_pass.groups is not None:
             table, numbers = one_pass.groups.numbered(groups, len(rows))
@@ -252,9 +252,9 @@ class StreamingEstimator(BorderedEstimator):
             sums = sum_once(start, part)
             assert sums is not None, "there are rows inside"
             total += sums
-        assert total.one_pass is not None
-        total = replace(total, one_pass=replace(total.one_pass, n_outside=one_pass.n_outside))
-        return _Stream(before.asked, total.one_pass, total)
+        assert total.one_pass is not None, "as the start has"
+        whole = replace(total.one_pass, n_outside=one_pass.n_outside)
+        return _Stream(before.asked, whole, replace(total, one_pass=whole))
 
     def _choice(self, setting: Setting) -> tuple[Choice, float]:
         """The weights for the first rows, and how many of these, or of their groups, should be there before.
@@ -298,7 +298,7 @@ class StreamingEstimator(BorderedEstimator):
             features = Features(theta, np.zeros((size, size)))
         begun = replace(
             one_pass,
-            kept=KeptRows.none(one_pass.kept.X.shape[1], grouped=one_pass.groups is not None, frame=one_pass.kept.frame),
+            kept=one_pass.kept.cleared(),
             n_outside=0,
             choice=choice,
             pilot=pilot_at(equations, problem.kept, theta),

@@ -1,4 +1,4 @@
-"""Numbers in a file: NumPy arrays with a few words beside them (``.npz``), versioned, with a checksum, no code in it."""
+"""Numbers in a file: NumPy arrays (``.npz``) with words beside them, versioned, with a checksum, no code in it."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from tmsm.weights.policies import Choice
 
 __all__ = [
     "FUNCTION",
+    "encoded_setting",
     "equations_content",
     "polynomials_content",
     "restored_choice",
@@ -36,6 +37,13 @@ __all__ = [
 FUNCTION = {"function": "log_exposure"}
 # At so many rows a function that is given again must have the values that it had.
 _TRIED_ROWS = 16
+
+
+def encoded_setting(name: str, value: Any) -> Any:
+    """An argument of an estimator as JSON data; of an exposure function only that it was one."""
+    if name == "log_exposure" and callable(value) and not isinstance(value, ValueObject):
+        return FUNCTION
+    return encode(None if isinstance(value, np.random.Generator) else value, name)
 
 
 def same_equations(one: Any, other: Any) -> bool:

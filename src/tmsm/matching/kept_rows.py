@@ -1,4 +1,4 @@
-"""Some of the rows of a stream, spread evenly over it: what its estimate is judged by, and what one reading leaves out."""
+"""Rows that a stream keeps, spread evenly over it: what its estimate is judged by, and what sums do not tell."""
 
 from __future__ import annotations
 
@@ -124,6 +124,10 @@ class KeptRows:
 
     def _weights(self) -> FloatArray:
         return np.ones(len(self)) if self.weight is None else self.weight
+
+    def cleared(self) -> KeptRows:
+        """No rows yet, of the same kind."""
+        return KeptRows.none(self.X.shape[1], grouped=self.codes is not None, frame=self.frame)
 
     def with_border(self, rows: FloatArray) -> KeptRows:
         """The same with more rows that lay on the border."""

@@ -16,10 +16,9 @@ from tmsm.foundation.archives import write_archive
 from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.foundation.encoding import encode
 from tmsm.foundation.errors import InvalidInputError
-from tmsm.foundation.values import ValueObject
 from tmsm.foundation.whole_files import as_path
 from tmsm.matching.covariates import WithCovariates
-from tmsm.matching.equation_content import FUNCTION, equations_content, same_equations
+from tmsm.matching.equation_content import encoded_setting, equations_content, same_equations
 from tmsm.matching.equations import LinearSums
 from tmsm.matching.one_weight import OneWeight, WeightTerms
 from tmsm.matching.pilot import GroupColumns, OnePass
@@ -185,11 +184,15 @@ class Moments(LinearSums):
         """All of it as JSON data with arrays."""
         one_pass, features = self.one_pass, self.features
         if one_pass is None or one_pass.choice is None:
-            raise InvalidInputError("These sums do not know their configuration: save those of an estimator's moments_.")
+            raise InvalidInputError(
+                "These sums do not know their configuration: save those of an estimator's moments_."
+            )
         return {
-            **dict(zip(("n", "weight_sum", "weight_squares", "A_sum", "b_sum", "farthest"), _fields(self), strict=True)),
+            **dict(
+                zip(("n", "weight_sum", "weight_squares", "A_sum", "b_sum", "farthest"), _fields(self), strict=True)
+            ),
             "region": encode(one_pass.region, "region"),
-            "configuration": {name: _encode_setting(name, value) for name, value in one_pass.configuration.items()},
+            "configuration": {name: encoded_setting(name, value) for name, value in one_pass.configuration.items()},
             "equations": equations_content(self.equations, one_pass.choice, one_pass.kept.X),
             "features": None if features is None else {"reference": features.reference, "squares": features.squares},
             "one_pass": one_pass.content(),
@@ -213,12 +216,6 @@ def accumulate(
         return Moments(*_fields(LinearSums.of(terms, block, w)), equations, features)
 
     return rows.total(block_moments)
-
-
-def _encode_setting(name: str, value: Any) -> Any:
-    if name == "log_exposure" and callable(value) and not isinstance(value, ValueObject):
-        return FUNCTION
-    return encode(value, name)
 
 
 def _fields(sums: LinearSums) -> tuple[int, float, float, FloatArray, FloatArray, float]:

@@ -11,7 +11,8 @@ of order (n₀ N)^(−1/2), below 10⁻⁴.  Tilts differ from one by order (m/n
 what they change is taken from the kept rows likewise.  An error δ in the covariance, or in the slope, that equations
 are weighed by moves the estimate by δ of a standard error, for any δ: it stays consistent, whatever the pilot.
 
-Of rows in groups everything is exact: tilts and leverages are those of groups, and w A_i and w r_i are summed over each.
+Of rows in groups the estimate is exact: tilts and leverages are those of groups, over each of which w A_i and w r_i are
+summed.
 """
 
 from __future__ import annotations

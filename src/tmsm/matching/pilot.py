@@ -226,13 +226,12 @@ class OnePass:
     def cleared(self) -> OnePass:
         """The same without any rows."""
         groups, statistics, residuals = self.groups, self.statistics, self.residuals
-        kept = KeptRows.none(self.kept.X.shape[1], grouped=groups is not None, frame=self.kept.frame)
         if residuals is not None:
             m = len(residuals.total)
             residuals = ResidualSums(0.0, 0.0, np.zeros(m), np.zeros(m), np.zeros((m, m)))
         return replace(
             self,
-            kept=kept,
+            kept=self.kept.cleared(),
             n_outside=0,
             residuals=residuals,
             statistics=None if statistics is None else StatisticSquares.none(len(statistics.total)),

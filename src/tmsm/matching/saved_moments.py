@@ -71,9 +71,7 @@ def load_moments(path: str | os.PathLike[str], log_exposure: LogExposure | None 
                 "load_moments(path, log_exposure=...)."
             )
         if log_exposure is not None and not by_function:
-            raise InvalidInputError(
-                f"{name} was made without a log_exposure function: load it without log_exposure."
-            )
+            raise InvalidInputError(f"{name} was made without a log_exposure function: load it without log_exposure.")
     except _FAILURES as error:
         if isinstance(error, TmsmError):
             raise
@@ -105,16 +103,15 @@ def _restored(content: Mapping[str, Any], log_exposure: LogExposure | None) -> M
     one_pass = restored_one_pass(content["one_pass"], region, configuration, rows, choice)
     features, p, m = None, equations.model.size, equations.n_equations
     if content["features"] is not None:
-        features = Features(content["features"]["reference"], content["features"]["squares"])
-    A, b = content["A_sum"], content["b_sum"]
-    if A.shape != (m, p) or b.shape != (m,):
-        raise InvalidInputError(f"its sums have the shape {A.shape} in place of {(m, p)}.")
+        size = p * (p + 1) // 2 + p
+        found = content["features"]
+        features = Features(_floats(found["reference"], (p,)), _floats(found["squares"], (size, size)))
     return Moments(
         content["n"],
         content["weight_sum"],
         content["weight_squares"],
-        A,
-        b,
+        _floats(content["A_sum"], (m, p)),
+        _floats(content["b_sum"], (m,)),
         content["farthest"],
         equations,
         features,
@@ -130,43 +127,60 @@ def restored_one_pass(
     choice: Choice | None,
 ) -> OnePass:
     """What a stream keeps; the kept rows themselves, and the weights, are given."""
-    own, pilot, residuals = content["kept"], content["pilot"], content["residuals"]
-    statistics, groups = content["statistics"], content["groups"]
-    codes = None if own["codes"] is None else np.asarray(own["codes"], dtype=np.intp)
-    if codes is not None and (groups is None or codes.shape != (len(kept),) or codes.max(initial=-1) >= _size(groups)):
+    own, groups = content["kept"], content["groups"]
+    codes, totals = own["codes"], None
+    if groups is not None:
+        totals = GroupTotals(tuple(groups["labels"]), _floats(groups["totals"], (len(groups["labels"]), None)))
+    if (codes is None) != (totals is None):
         raise InvalidInputError("groups of its rows are not what tmsm writes.")
+    if codes is not None and totals is not None:
+        codes = np.asarray(codes, dtype=np.intp)
+        if codes.shape != (len(kept),) or codes.min(initial=0) < 0 or codes.max(initial=-1) >= len(totals):
+            raise InvalidInputError("groups of its rows are not what tmsm writes.")
+    stride, seen = int(own["stride"]), int(own["seen"])
+    if stride < 1 or seen < len(kept):
+        raise InvalidInputError("numbers of its rows are not what tmsm writes.")
     return OnePass(
         region,
         configuration,
-        replace(kept, codes=codes, stride=int(own["stride"]), seen=int(own["seen"])),
+        replace(kept, codes=codes, stride=stride, seen=seen),
         int(content["n_outside"]),
         choice,
-        None
-        if pilot is None
-        else Pilot(*(_floats(pilot[name]) for name in ("theta", "steps", "center")), int(pilot["n_rows"])),
-        None
-        if residuals is None
-        else ResidualSums(
-            float(residuals["weight_sum"]),
-            float(residuals["weight_squares"]),
-            *(_floats(residuals[name]) for name in ("total", "squares_total", "squares")),
-        ),
-        None
-        if statistics is None
-        else StatisticSquares(
-            *(_floats(statistics[name]) for name in ("total", "squares_total", "squares")),
-            float(statistics["lowest"]),
-            float(statistics["highest"]),
-        ),
-        None if groups is None else GroupTotals(tuple(groups["labels"]), _floats(groups["totals"])),
+        _restored_pilot(content["pilot"]),
+        _restored_residuals(content["residuals"]),
+        _restored_statistics(content["statistics"]),
+        totals,
     )
 
 
-def _size(groups: Mapping[str, Any]) -> int:
-    if len(groups["labels"]) != len(groups["totals"]):
-        raise InvalidInputError("groups are not what tmsm writes.")
-    return len(groups["labels"])
+def _restored_pilot(value: Any) -> Pilot | None:
+    if value is None:
+        return None
+    theta = _floats(value["theta"], (None,))
+    steps, center = (_floats(value[name], theta.shape) for name in ("steps", "center"))
+    return Pilot(theta, steps, center, int(value["n_rows"]))
 
 
-def _floats(value: Any) -> FloatArray:
-    return np.asarray(value, dtype=np.float64)
+def _restored_residuals(value: Any) -> ResidualSums | None:
+    if value is None:
+        return None
+    total = _floats(value["total"], (None,))
+    squares_total, squares = _floats(value["squares_total"], total.shape), _floats(value["squares"], 2 * total.shape)
+    return ResidualSums(float(value["weight_sum"]), float(value["weight_squares"]), total, squares_total, squares)
+
+
+def _restored_statistics(value: Any) -> StatisticSquares | None:
+    if value is None:
+        return None
+    total = _floats(value["total"], (None,))
+    squares_total, squares = _floats(value["squares_total"], total.shape), _floats(value["squares"], 2 * total.shape)
+    return StatisticSquares(total, squares_total, squares, float(value["lowest"]), float(value["highest"]))
+
+
+def _floats(value: Any, shape: tuple[int | None, ...]) -> FloatArray:
+    """Finite numbers of a shape, None for any size."""
+    array = np.asarray(value, dtype=np.float64)
+    fits = array.ndim == len(shape) and all(want in (None, has) for want, has in zip(shape, array.shape, strict=True))
+    if not fits or not np.isfinite(array).all():
+        raise InvalidInputError(f"numbers of the shape {array.shape} are not what tmsm writes.")
+    return array
