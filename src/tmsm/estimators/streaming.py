@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from tmsm.data.rows import Rows
+from tmsm.data.sources import Source
 from tmsm.estimators.bordered import BorderedEstimator
 from tmsm.estimators.problem import Problem
 from tmsm.foundation.arrays import ArrayLike, FloatArray
@@ -111,7 +112,14 @@ class StreamingEstimator(BorderedEstimator):
             )
         if getattr(X, "shape", ())[:1] == (0,):
             return self  # readers of files in chunks end with such a block
+        if isinstance(X, Source) and not X.rereadable:
+            return self._read_through(X)
         rows = self._rows(X, sample_weight)
+        if rows.covariates is not None or (groups is None and rows.groups is not None):
+            raise InvalidInputError(
+                "In a stream groups and covariates of a source do not count, which numbers its groups by itself: give "
+                "labels by groups=, and no covariates."
+            )
         if self.robust is not None:
             raise InvalidInputError(
                 "robust weights the rows again and again and does not work with partial_fit: use fit, or robust=None."
@@ -142,6 +150,17 @@ class StreamingEstimator(BorderedEstimator):
         self._why_not_fitted = "there are too few rows yet." if len(found.one_pass.kept) else rows.describe_absence()
         return self
 
+    def _read_through(self, source: Source) -> Self:
+        """Add the rows of a source that can be read once only, block by block; all of them or none."""
+        before = self._stream, self._result, self._why_not_fitted
+        try:
+            for block in source.blocks(MOST_KEPT):
+                self.partial_fit(np.asarray(block.X), sample_weight=block.weight)
+        except BaseException:
+            self._stream, self._result, self._why_not_fitted = before
+            raise
+        return self
+
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
         """An estimator with the estimate from sums that were saved or added, without the rows.
@@ -161,6 +180,11 @@ class StreamingEstimator(BorderedEstimator):
         if one_pass is None or one_pass.choice is None:
             raise InvalidInputError("These sums do not know their configuration: use those of an estimator's moments_.")
         made = cls(**one_pass.configuration)
+        if made.refine is not None and one_pass.statistics is None:
+            raise InvalidInputError(
+                "These sums were made by fit and hold none of a likelihood, which refine='mle' needs: make them by "
+                "partial_fit."
+            )
         made._stream = _Stream(made._asked(), one_pass, moments)
         made._why_not_fitted = "its sums have no rows yet."
         return made
@@ -238,14 +262,13 @@ class StreamingEstimator(BorderedEstimator):
                     f"{type(self.model).__name__} is not linear in its parameters: its rows are needed again, so use "
                     "fit."
                 )
-            choice, wanted = self._choice(problem.setting)
+            choice, wanted = self._choice(problem.setting, seen)
         except EstimationError:
             if isinstance(self._policy(), Single | Auto) or seen >= MOST_KEPT:
                 raise
             return replace(before, collected=one_pass, next_look=2 * seen)
-        if wanted > problem.setting.n_rows and seen < MOST_KEPT:
-            more = int(wanted / problem.setting.n_rows * seen) + 1
-            return replace(before, collected=one_pass, next_look=min(more, MOST_KEPT))
+        if seen < min(wanted, MOST_KEPT):
+            return replace(before, collected=one_pass, next_look=min(wanted, MOST_KEPT))
         start, n_groups = self._start(problem, choice, one_pass), None if rows.groups is None else rows.groups.count
         total = start
         for part in (collected.rows(rows.region, n_groups), rows) if len(collected) else (rows,):
@@ -256,21 +279,21 @@ class StreamingEstimator(BorderedEstimator):
         whole = replace(total.one_pass, n_outside=one_pass.n_outside)
         return _Stream(before.asked, whole, replace(total, one_pass=whole))
 
-    def _choice(self, setting: Setting) -> tuple[Choice, float]:
-        """The weights for the first rows, and how many of these, or of their groups, should be there before.
+    def _choice(self, setting: Setting, seen: int) -> tuple[Choice, int]:
+        """The weights for the first rows, so many of which were seen, and how many of these there should be.
 
-        So many that all equations of combined weights are those that any number of rows would have, and known well
-        enough to weigh them.
+        So many that combined weights are those that any number of rows, or of groups, would have, and that their
+        equations are known well enough to be fixed.
         """
         policy = self._policy()
         choice, highest = policy.choose(setting), policy.choose(replace(setting, n_rows=np.inf))
         if not highest.combined:
-            return choice, 0.0
+            return choice, 0
         dim = setting.region.manifold.dim
-        enough = ROWS_PER_SQUARE * float(sum(part.size(setting.n_free, dim) for part in highest.parts)) ** 2
-        if choice.parts == highest.parts or setting.n_rows < enough:
+        enough: int = ROWS_PER_SQUARE * sum(part.size(setting.n_free, dim) for part in highest.parts) ** 2
+        if choice.parts == highest.parts or seen < enough:
             return choice, enough
-        return choice, 2.0 * setting.n_rows
+        return choice, 2 * seen
 
     def _start(self, problem: Problem, choice: Choice, one_pass: OnePass) -> Moments:
         """Sums of no rows yet: the equations, and a pilot estimate that sums are taken about."""
@@ -328,7 +351,8 @@ class StreamingEstimator(BorderedEstimator):
             return replace(
                 fit, status=f"{fit.status} {note}", complete=False, n_outside=one_pass.n_outside, one_pass=one_pass
             )
-        assert one_pass.choice is not None and one_pass.pilot is not None
+        pilot = one_pass.pilot
+        assert one_pass.choice is not None, "sums have their weights"
         model, equations = moments.equations.model, moments.equations
         exposure = equations.exposure
         groups, columns = one_pass.groups, moments.group_columns
@@ -352,7 +376,7 @@ class StreamingEstimator(BorderedEstimator):
             fit = self._single_fit(problem, one_pass.choice, moments, solution, squares, one_pass.n_outside)
         if self.refine is not None:
             fit = self._refined_once(fit, moments, kept)
-        if groups is not None and fit.covariance is not None:
+        if groups is not None and pilot is not None and fit.covariance is not None:
             theta, totals = fit.theta, groups.totals
             if isinstance(fit.influence.equations, LikelihoodEquations):
                 away = _away(fit.influence, one_pass)
@@ -360,7 +384,7 @@ class StreamingEstimator(BorderedEstimator):
                 assert one_pass.statistics is not None
                 own = one_pass.statistics.residual_squares(away, moments.weight_squares)
             else:
-                sums = columns.residuals(totals, one_pass.pilot, theta)
+                sums = columns.residuals(totals, pilot, theta)
                 if reading is not None:
                     own = reading.residuals(equations, theta).squares
                 else:
@@ -369,9 +393,10 @@ class StreamingEstimator(BorderedEstimator):
             M = fit.influence.matrix
             found = errors_of_groups(np.column_stack([sums @ M.T, totals[:, -2:]]), M @ own @ M.T, fit.n_free)
             fit = fit.with_group_errors(found, kept)
-        note = f"Read once: {how} about an estimate from the first {one_pass.pilot.n_rows:,} rows."
-        status = f"{fit.status} {note}" if fit.covariance is not None or reading is not None else fit.status
-        return replace(fit, status=status, complete=False, moments=moments, one_pass=one_pass)
+        if pilot is not None and (fit.covariance is not None or reading is not None):
+            note = f"Read once: {how} about an estimate from the first {pilot.n_rows:,} rows."
+            fit = replace(fit, status=f"{fit.status} {note}")
+        return replace(fit, complete=False, moments=moments, one_pass=one_pass)
 
     def _refined_once(self, fit: Fit, moments: Moments, kept: Rows) -> Fit:
         """One Newton step towards the maximum of the likelihood, from sums of the statistics."""

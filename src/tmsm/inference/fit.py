@@ -191,7 +191,7 @@ class Fit:
         if self.covariance is None:
             raise NotFittedError(
                 "This fit has no standard errors: it was asked not to compute them, or it came from "
-                "partial_fit with more statistics than their one-pass moments allow. "
+                "partial_fit with more statistics than their one-pass moments allow, or from sums that fit made. "
                 "Use fit with standard_errors=True."
             )
         return self.covariance

@@ -140,6 +140,12 @@ class Moments(LinearSums):
                 "Fix the scale of the weight (weight=fit.weight_), or use partial_fit."
             )
         features = None
+        streamed = [one for one in (self.one_pass, other.one_pass) if one is not None and one.pilot is not None]
+        if len(streamed) == 2 and (self.features is None) != (other.features is None):
+            raise InvalidInputError(
+                "Sums with and without those for standard errors cannot be added: make all with the same "
+                "standard_errors."
+            )
         if self.features is not None and other.features is not None:
             features = self.features + other.features
         one_pass = None
