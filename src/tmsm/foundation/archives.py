@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -56,23 +56,18 @@ def read_archive(path: Path, form: str, version: int, what: str) -> dict[str, An
     ``what`` it should hold, in words.
     """
     path = check_file(path, what)
-    name, found = path.name, None
+    name = path.name
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if isinstance(archive, np.lib.npyio.NpzFile) and _WORDS in archive.files:
-                found = {key: archive[key] for key in archive.files}
+        with path.open("rb") as file:
+            found = _entries(file)
     except OSError as error:
-        if error.errno is None:
-            raise InvalidInputError(f"{name} does not hold {what}: it is no file of NumPy's.") from None
         raise InvalidInputError(f"{str(path)!r} cannot be read: {error.strerror or error}.") from None
     except _BROKEN as error:
-        if not zipfile.is_zipfile(path):
-            cut = _starts_like_ours(path)
-            why = "is damaged: a part of it is missing" if cut else f"does not hold {what}: it is no file of NumPy's"
-            raise InvalidInputError(f"{name} {why}.") from None
-        raise InvalidInputError(f"{name} is damaged, or does not hold {what}: {error}.") from None
-    except AttributeError:  # a single array, which is no archive
-        found = None
+        if zipfile.is_zipfile(path):
+            raise InvalidInputError(f"{name} is damaged, or does not hold {what}: {error}.") from None
+        if path.read_bytes()[:2] == b"PK":  # as archives begin, whose end is missing
+            raise InvalidInputError(f"{name} is damaged: a part of it is missing.") from None
+        raise InvalidInputError(f"{name} does not hold {what}: it is no file of NumPy's.") from None
     if found is None:
         raise InvalidInputError(f"{name} does not hold {what}: it was not written by tmsm.")
     words = parse_json(found[_WORDS].tobytes().decode("utf-8", "replace"), name)
@@ -90,6 +85,14 @@ def read_archive(path: Path, form: str, version: int, what: str) -> dict[str, An
     if not isinstance(content, dict):
         raise InvalidInputError(f"{name} is damaged: it has no content.")
     return content
+
+
+def _entries(file: BinaryIO) -> dict[str, np.ndarray[Any, Any]] | None:
+    """All arrays by name; None of a file of another kind."""
+    archive = np.load(file, allow_pickle=False)
+    if not isinstance(archive, np.lib.npyio.NpzFile) or _WORDS not in archive.files:
+        return None
+    return {key: archive[key] for key in archive.files}
 
 
 def _digest(entries: Mapping[str, np.ndarray[Any, Any]]) -> bytes:
@@ -127,9 +130,3 @@ def _put_together(value: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Any
     if isinstance(value, list):
         return [_put_together(one, arrays) for one in value]
     return value
-
-
-def _starts_like_ours(path: Path) -> bool:
-    """Whether a file begins as archives do, though its end is missing."""
-    with path.open("rb") as file:
-        return file.read(2) == b"PK"

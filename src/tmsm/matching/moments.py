@@ -139,6 +139,9 @@ class Moments(LinearSums):
                 "Moments of different models, weights or exposures cannot be added. "
                 "Fix the scale of the weight (weight=fit.weight_), or use partial_fit."
             )
+        one_pass = None
+        if self.one_pass is not None and other.one_pass is not None:
+            one_pass = self.one_pass + other.one_pass
         features = None
         streamed = [one for one in (self.one_pass, other.one_pass) if one is not None and one.pilot is not None]
         if len(streamed) == 2 and (self.features is None) != (other.features is None):
@@ -148,9 +151,6 @@ class Moments(LinearSums):
             )
         if self.features is not None and other.features is not None:
             features = self.features + other.features
-        one_pass = None
-        if self.one_pass is not None and other.one_pass is not None:
-            one_pass = self.one_pass + other.one_pass
         return Moments(*_fields(super().__add__(other)), self.equations, features, one_pass)
 
     @property

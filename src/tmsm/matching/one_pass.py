@@ -3,13 +3,15 @@
 What cannot be summed is what depends on the estimate row by row: squares e_i(θ) e_i(θ)ᵀ, tilts and leverages.  With the
 residuals r_i about a pilot θ_p, and a sample of the rows that is kept,
 
-    Σ w² e(θ) e(θ)ᵀ  ≈  Σ w² r rᵀ + c (Σ' w² e(θ) e(θ)ᵀ − Σ' w² r rᵀ),    c = Σ w² / Σ' w²,
+    Σ w² e(θ) e(θ)ᵀ  ≈  F (Σ w² r rᵀ) Fᵀ,    F (Σ' w² r rᵀ) Fᵀ = Σ' w² e(θ) e(θ)ᵀ,
 
-Σ' over the kept rows.  Where all rows are kept this is exact.  Of N kept among n rows, the difference in parentheses is
-a share of order |θ − θ_p| of the whole, and is known to a share N^(−1/2) of itself: with θ_p from n₀ rows the error is
-of order (n₀ N)^(−1/2), below 10⁻⁴.  Tilts differ from one by order (m/n)^(1/2), leverages from zero by order p/n, and
-what they change is taken from the kept rows likewise.  An error δ in the covariance, or in the slope, that equations
-are weighed by moves the estimate by δ of a standard error, for any δ: it stays consistent, whatever the pilot.
+Σ' over the kept rows.  Where all rows are kept this is exact.  Of N kept among n rows, F differs from the unit matrix
+by order |θ − θ_p|, and that is known to a share N^(−1/2) of itself: with θ_p from n₀ rows the error is of order
+(n₀ N)^(−1/2), below 10⁻⁴.  (A difference of sums over kept rows in place of the factor would have errors of this order,
+too, but a single large e_i that happens to be kept would count n/N times, and could make a covariance negative.)  Tilts
+differ from one by order (m/n)^(1/2), leverages from zero by order p/n, and what they change is taken from the kept rows
+likewise.  An error δ in the covariance, or in the slope, that equations are weighed by moves the estimate by δ of a
+standard error, for any δ: it stays consistent, whatever the pilot.
 
 Of rows in groups the estimate is exact: tilts and leverages are those of groups, over each of which w A_i and w r_i are
 summed.
@@ -43,10 +45,13 @@ from tmsm.matching.one_weight import OneWeight, WeightTerms
 from tmsm.matching.pilot import OnePass, Pilot, StatisticSquares
 from tmsm.matching.stacked import Stacked
 from tmsm.models.base import LinearModel
+from tmsm.numerics.scaling import scaled_to_unit
 from tmsm.weights import Weight
 
-__all__ = ["OneReading", "pilot_at", "sum_once"]
+__all__ = ["OneReading", "carried_over", "pilot_at", "sum_once"]
 
+# A smaller share of the largest eigenvalue is rounding.
+_RANK = 1e-12
 # The sizes of the equations at a pilot are seen on so many rows.
 _PILOT_ROWS = 4096
 
@@ -186,7 +191,7 @@ class OneReading(Readings):
             moments.weight_squares,
             moments.A_sum @ theta + moments.b_sum,
             at_pilot.squares_total + share * (here.squares_total - there.squares_total),
-            at_pilot.squares + share * (here.squares - there.squares),
+            carried_over(at_pilot.squares, there.squares, here.squares),
         )
         by_group = self._by_group(theta)
         return found if by_group is None else replace(found, by_group=by_group)
@@ -223,20 +228,16 @@ class OneReading(Readings):
             )
 
         tilted, still = of_kept(1.0), of_kept(0.0)
-        kept = self._kept_at_pilot
-        by_squares, by_sum = (
-            moments.weight_squares / kept.weight_squares,
-            moments.weight_sum / kept.weight_sum,
-        )
         own, other = tilted.equations, still.equations
+        share = moments.weight_sum / self._kept_at_pilot.weight_sum
         return TiltedSums(
-            residuals.covariance * moments.weight_sum**2 + by_squares * (tilted.plain - still.plain),
-            residuals.squares + by_squares * (tilted.squares - still.squares),
+            carried_over(residuals.covariance * moments.weight_sum**2, still.plain, tilted.plain),
+            carried_over(residuals.squares, still.squares, tilted.squares),
             replace(
                 _linear(moments),
-                weight_sum=moments.weight_sum + by_sum * (own.weight_sum - other.weight_sum),
-                A_sum=moments.A_sum + by_sum * (own.A_sum - other.A_sum),
-                b_sum=moments.b_sum + by_sum * (own.b_sum - other.b_sum),
+                weight_sum=moments.weight_sum + share * (own.weight_sum - other.weight_sum),
+                A_sum=moments.A_sum + share * (own.A_sum - other.A_sum),
+                b_sum=moments.b_sum + share * (own.b_sum - other.b_sum),
             ),
         )
 
@@ -256,6 +257,25 @@ class OneReading(Readings):
         if not self._one_pass.kept.is_all:
             return None
         return self.kept.mean_and_parts(row_residuals(equations, self.kept, theta, combinations))
+
+
+def carried_over(whole: FloatArray, before: FloatArray, after: FloatArray) -> FloatArray:
+    """F S Fᵀ of a matrix S of squares over all rows, where F B Fᵀ = B' of those over some rows, all of shape (m, m).
+
+    In coordinates in which B is the unit matrix F is the root of B', so that F is next to one where B' is next to B.
+    Combinations that B knows to be zero stay as they are.
+    """
+    unit, scale = scaled_to_unit(before)
+    size = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
+    values, vectors = np.linalg.eigh(unit)
+    kept = values > _RANK * values[-1]
+    white = scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
+    back = size[:, None] * vectors[:, kept] * np.sqrt(values[kept])
+    squares, directions = np.linalg.eigh(white.T @ after @ white)
+    root = (directions * np.sqrt(np.maximum(squares, 0.0))) @ directions.T
+    factor = np.eye(len(whole)) + back @ (root - np.eye(len(root))) @ white.T
+    found: FloatArray = factor @ whole @ factor.T
+    return 0.5 * (found + found.T)
 
 
 def _linear(moments: Moments) -> LinearSums:
