@@ -106,7 +106,7 @@ class ScoreMatching(StreamingEstimator):
     weight_ : Weight
         The weight that was used, all its scales fixed.
     moments_ : Moments
-        (A, b, n); those of two parts of a data set can be added.
+        (A, b, n); those of parts of a data set can be saved, added, and estimated from (`from_moments`).
     row_weights_ : array
         The weights of the kept rows in a robust fit, by which outliers are found.
     status_ : str
