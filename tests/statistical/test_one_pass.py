@@ -1,4 +1,4 @@
-"""Combined weights in one reading: as close to several readings as a small share of the error, and intervals that hold."""
+"""Combined weights in one reading: estimates next to those of several readings, and intervals that hold."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from tmsm import weights
 
 CAP, MODEL = tmsm.Cap([-1.0, 0.0, 0.0], 1.2), tmsm.VonMisesFisher()
 TRUTH = {"mean_direction": tmsm.colatlon_to_xyz(np.pi / 2 + 0.4, 1.2 * np.pi), "concentration": 6.0}
-N, KEPT, SEEDS = 4000, 1024, 80
+N, KEPT, SEEDS = 4000, 1024, 60
 
 
 def compared(monkeypatch, in_order):

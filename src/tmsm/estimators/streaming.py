@@ -37,6 +37,9 @@ from tmsm.weights.policies import ROWS_PER_SQUARE, Auto, Choice, Setting, Single
 
 __all__ = ["StreamingEstimator"]
 
+# More rows than any policy asks for.
+_MANY = 1e15
+
 
 @dataclass(frozen=True)
 class _Stream:
@@ -286,7 +289,7 @@ class StreamingEstimator(BorderedEstimator):
         equations are known well enough to be fixed.
         """
         policy = self._policy()
-        choice, highest = policy.choose(setting), policy.choose(replace(setting, n_rows=np.inf))
+        choice, highest = policy.choose(setting), policy.choose(replace(setting, n_rows=_MANY))
         if not highest.combined:
             return choice, 0
         dim = setting.region.manifold.dim

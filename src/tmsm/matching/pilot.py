@@ -14,6 +14,7 @@ import numpy as np
 
 from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.manifolds.frames import PLAIN
 from tmsm.matching.equations import ResidualSums, Terms
 from tmsm.matching.group_totals import GroupTotals
 from tmsm.matching.kept_rows import KeptRows
@@ -198,6 +199,10 @@ class OnePass:
     def __add__(self, other: OnePass) -> OnePass:
         if self.region != other.region:
             raise InvalidInputError("Sums of rows in different regions cannot be added.")
+        frames = self.kept.frame, other.kept.frame
+        if PLAIN not in frames and frames[0] != frames[1]:
+            names = " and ".join(repr(frame.name) for frame in frames)
+            raise InvalidInputError(f"Sums of rows in the frames {names} cannot be added: bring the rows into one.")
         if (self.groups is None) != (other.groups is None):
             raise InvalidInputError("Sums of rows in groups and of rows that stand alone cannot be added.")
         if (self.statistics is None) != (other.statistics is None):
