@@ -335,6 +335,31 @@ def test_an_interrupted_call_adds_nothing(X, monkeypatch, tmp_path):
     assert stream.summary() == undisturbed.summary() == resumed.summary()
 
 
+def test_a_stream_of_an_earlier_version_goes_on(X, tmp_path):
+    path = tmp_path / "fit.json"
+    stream = estimator().partial_fit(X[:1000])
+    stream.save(path)
+    document = json.loads(path.read_text())
+    del document["fit"]["rows"]["stream"]
+    path.write_text(json.dumps(document))
+    again = tmsm.load(path)
+    for one in (stream, again):
+        one.partial_fit(X[1000:])
+    np.testing.assert_allclose(again.covariance_, stream.covariance_, rtol=1e-12)
+    assert again.n_samples_ == len(again.result_.kept) == 3000
+
+
+@pytest.mark.parametrize("value", [-1, None, [], {}, {"begun": True}, {"begun": False}], ids=str)
+def test_a_damaged_stream_is_refused(value, X, tmp_path):
+    path = tmp_path / "fit.json"
+    estimator(weight=COMBINED).partial_fit(X[:1000]).save(path)
+    document = json.loads(path.read_text())
+    document["fit"]["rows"]["stream"] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(InvalidInputError, match="is damaged"):
+        tmsm.load(path)
+
+
 def test_collected_rows_are_saved_and_go_on(X, tmp_path):
     stream = tmsm.ScoreMatching(MODEL, CAP, "combined", refine="mle").partial_fit(X[:200], groups=np.arange(200))
     assert "rows, which are held until there are enough" in stream.status_

@@ -16,7 +16,7 @@ from tmsm.data.sources import Source
 from tmsm.estimators.bordered import BorderedEstimator
 from tmsm.estimators.problem import Problem
 from tmsm.foundation.arrays import ArrayLike, FloatArray
-from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, TmsmWarning
+from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
 from tmsm.inference.covariance import likelihood_covariance_once
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence, errors_of_groups
@@ -128,10 +128,11 @@ class StreamingEstimator(BorderedEstimator):
                 "robust weights the rows again and again and does not work with partial_fit: use fit, or robust=None."
             )
         before = self._stream
-        if before is None:
+        if before is None or (before.moments is None and len(before.collected.kept) == 0):
             kept = KeptRows.none(rows.source.n_columns, grouped=groups is not None, frame=rows.frame)
             none = GroupTotals.none(0) if groups is not None else None
-            before = _Stream(self._asked(), OnePass(rows.region, self.get_params(), kept, groups=none))
+            dropped = 0 if before is None else before.collected.n_outside
+            before = _Stream(self._asked(), OnePass(rows.region, self.get_params(), kept, dropped, groups=none))
         if before.asked != self._asked():
             raise InvalidInputError(
                 "The model, region, weight, exposure or refine has changed since the first partial_fit: "
@@ -148,8 +149,9 @@ class StreamingEstimator(BorderedEstimator):
             table, numbers = one_pass.groups.numbered(groups, len(rows))
             rows, one_pass = rows.with_groups(numbers), replace(one_pass, groups=table)
         found = self._begun(before, one_pass, rows) if before.moments is None else _summed(before, one_pass, rows)
-        # At once, so that an interrupted call leaves what was there.
-        self._stream, self._result = found, None
+        # At the end, so that a call that is interrupted or refused leaves what was there.
+        self._result = None
+        self._stream = found
         self._why_not_fitted = "there are too few rows yet." if len(found.one_pass.kept) else rows.describe_absence()
         return self
 
@@ -205,7 +207,10 @@ class StreamingEstimator(BorderedEstimator):
         return super().result_
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._result is not None or (self._stream is not None and len(self._stream.one_pass.kept) > 0)
+        try:
+            return self.result_ is not None
+        except NotFittedError:
+            return False
 
     def _as_asked(self, stream: _Stream) -> Self:
         """A copy with the constructor's arguments of the time when a stream began, whatever was set since."""
