@@ -74,18 +74,20 @@ class GroupTotals:
 
     def with_totals(self, totals: FloatArray) -> GroupTotals:
         """The same groups with other sums."""
-        return replace(self, totals=totals)
+        found = replace(self, totals=totals)
+        found.__dict__["_numbers"] = self._numbers  # of many groups it takes time
+        return found
 
     def merged(self, other: GroupTotals) -> tuple[GroupTotals, IntArray]:
         """The sums of both, and the numbers that the groups of the other have in them."""
         if other.labels[: len(self)] == self.labels:  # as in a stream
             totals = other.totals.copy()
             totals[: len(self)] += self.totals
-            return replace(other, totals=totals), np.arange(len(other))
+            return other.with_totals(totals), np.arange(len(other))
         wider, numbers = self._with_labels(list(other.labels))
         totals = wider.totals.copy()
         totals[numbers] += other.totals
-        return replace(wider, totals=totals), numbers
+        return wider.with_totals(totals), numbers
 
     def content(self) -> dict[str, Any]:
         """What a file is to hold of them."""
