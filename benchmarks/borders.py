@@ -58,11 +58,8 @@ def ratios(n_rows=1_000_000, s2_rows=20_000):
     """What `measure` says for each size, on one thread."""
     X = tmsm.Sphere(2).uniform(n_rows, 1)
     points = spherely.points(*tmsm.xyz_to_lonlat(X[:s2_rows]))
-    threads._THREADS = 1
-    try:
+    with threads.threads_of(1):
         return {m: measure(m, X, points) for m in SIZES}
-    finally:
-        threads._THREADS = None
 
 
 def flat_seconds(m, n_rows=10_000):

@@ -23,6 +23,7 @@ PACKAGES = [
     "models",
     "weights",
     "data",
+    "rowwise",
     "matching",
     "inference",
     "maps",

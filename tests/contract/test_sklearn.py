@@ -94,6 +94,7 @@ def test_constructor_only_stores():
         "refine": None,
         "robust": None,
         "standard_errors": True,
+        "n_jobs": None,
     }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from threading import Lock
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from tmsm.data.sources import ArraySource, RawBlock, Source
 from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.progress import with_progress
-from tmsm.foundation.threads import single_threaded
+from tmsm.foundation.threads import map_in_order, single_threaded
 from tmsm.foundation.validation import check_option, check_sample_weight
 from tmsm.manifolds.frames import PLAIN, Frame
 from tmsm.regions import BorderView, Region
@@ -34,7 +35,22 @@ _KEPT_NUMBERS = 2**23
 # Rows closer to the border than this share of the data's extent carry no weight worth the name.
 BORDER_TOLERANCE = 1e-9
 
+_KEEPING = Lock()
+
 T = TypeVar("T")
+S = TypeVar("S", bound="Summed")
+
+
+class Summed(Protocol):
+    """Additive sums of some rows, with the numbers of those inside and outside."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def n_outside(self) -> int: ...
+
+    def __add__(self, other: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -200,12 +216,54 @@ class Rows:
         self.n_outside = n_outside
         self._settled = not self._moved  # every row was checked; those that are moved are so each time
 
-    def total(self, function: Callable[[Block], T]) -> T | None:
-        """The sum of what a function gives for every block; None if no row lies inside."""
+    def total(self, function: Callable[[Block], T], *, threaded: bool = False) -> T | None:
+        """The sum of what a function gives for every block; None if no row lies inside.
+
+        ``threaded`` says that the function spends its time in compiled loops, so that blocks go to all threads; they
+        are added in their order.
+        """
         total: Any = None
-        for part in self.map(function):
+        for part in self._threaded_map(function) if threaded else self.map(function):
             total = part if total is None else total + part
         return cast("T | None", total)
+
+    def _threaded_map(self, function: Callable[[Block], T]) -> Iterator[T]:
+        def work(raw: RawBlock) -> tuple[T | None, int]:
+            block, n_outside = self._block(raw)
+            return None if block is None else function(block), n_outside
+
+        size, n_outside = self._block_size, 0
+        with single_threaded(len(self) * self.source.n_columns):
+            blocks = with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows")
+            for _, (part, block_outside) in map_in_order(work, blocks):
+                n_outside += block_outside
+                if part is not None:
+                    yield part
+        self.n_outside = n_outside
+        self._settled = not self._moved
+
+    def compiled_total(
+        self, size: int, loop: Callable[[RawBlock], S | None], by_arrays: Callable[[Block], S]
+    ) -> S | None:
+        """The sum of what a compiled loop gives for every block of so many rows; None if no row lies inside.
+
+        Blocks go to all threads, and are added in their order.  A block that the loop refuses, or that has rows outside
+        where there may be none, is read again by arrays, which say what is wrong with it.
+        """
+        total: Any = None
+        n_outside = 0
+        blocks = with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows")
+        for raw, found in map_in_order(loop, blocks):
+            if found is None or (found.n_outside and self.outside == "raise"):
+                block, block_outside = self._new_block(raw)
+                found = None if block is None else by_arrays(block)
+            else:
+                block_outside = found.n_outside
+            n_outside += block_outside
+            if found is not None and found.n:
+                total = found if total is None else total + found
+        self.n_outside = n_outside
+        return cast("S | None", total)
 
     def sample(self) -> Sample:
         """Rows with weight inside the region, spread evenly over the table: for scales.
@@ -386,9 +444,10 @@ class Rows:
             found = self._new_block(raw)
             numbers = len(raw.X) * (2 * self.source.n_columns + 1)
             worth = self.region.is_costly or len(self) <= self._block_size
-            if worth and self.region.has_border and self._kept_numbers + numbers <= _KEPT_NUMBERS:
-                self._kept_blocks[raw.start] = found
-                self._kept_numbers += numbers
+            with _KEEPING:
+                if worth and self.region.has_border and self._kept_numbers + numbers <= _KEPT_NUMBERS:
+                    self._kept_blocks[raw.start] = found
+                    self._kept_numbers += numbers
         return found
 
     def _new_block(self, raw: RawBlock) -> tuple[Block | None, int]:

@@ -25,7 +25,7 @@ from tmsm.estimators.coefficients import Coefficients
 from tmsm.estimators.contract import Contract
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
-from tmsm.foundation.validation import check_count, check_option, check_random_state, check_vector
+from tmsm.foundation.validation import check_count, check_jobs, check_option, check_random_state, check_vector
 from tmsm.foundation.whole_files import as_path, write_text
 from tmsm.inference.bootstrap import Bootstrap, Refit, resampled
 from tmsm.inference.confidence_regions import ConfidenceRegion
@@ -135,14 +135,11 @@ class Estimator(Contract, Coefficients):
         covariates
             Those of the fit, shape (n, q); up to 65,536 rows it keeps them.
         n_jobs
-            Number of processes; by default one for each processor.
+            Number of processes: None or -1 for one on each processor, -2 for one fewer.
         """
         fit = self.result_
         n_resamples = check_count(n_resamples, "n_resamples", at_least=2)
-        if n_jobs == -1:  # joblib's word for all
-            n_jobs = None
-        if n_jobs is not None:
-            n_jobs = check_count(n_jobs, "n_jobs")
+        n_jobs = check_jobs(n_jobs)
         table = Rows.of(X, fit.region, sample_weight, fit.configuration.get("outside", "raise"))
         fit.check_rows(table)
         table = fit.with_groups(fit.with_covariates(table, covariates), groups)

@@ -18,7 +18,8 @@ from tmsm.estimators.robust import RobustMatching, check_power, power_of, row_we
 from tmsm.estimators.streaming import StreamingEstimator
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
-from tmsm.foundation.validation import check_flag, check_option
+from tmsm.foundation.threads import threads_of
+from tmsm.foundation.validation import check_flag, check_jobs, check_option
 from tmsm.inference.bootstrap import Refit
 from tmsm.inference.covariance import (
     inverse_information,
@@ -37,6 +38,7 @@ from tmsm.matching.likelihood import LikelihoodEquations, Truncated
 from tmsm.matching.moments import Moments, StatisticSums, accumulate, sum_statistics
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
+from tmsm.matching.row_sums import loops_for, squares_of
 from tmsm.matching.search import mean_objective, search
 from tmsm.matching.solve import Solution, solve
 from tmsm.matching.stacked import Stacked
@@ -52,6 +54,8 @@ __all__ = ["ScoreMatching"]
 
 # Below such a p-value several weights do not estimate the same thing.
 _CONTRADICTION = 1e-4
+# Rows of a first estimate: its error must only be small against the spread of the rows.
+_REFERENCE_ROWS = 4096
 
 
 class ScoreMatching(StreamingEstimator):
@@ -89,7 +93,10 @@ class ScoreMatching(StreamingEstimator):
         and 0.5 have 95, 79 and 60 % of the efficiency.  "auto" takes the smallest of 0, 0.05, 0.1, 0.2, 0.3 and
         0.5 that larger ones do not move beyond chance.  None, the default, counts all rows alike.
     standard_errors
-        Whether `fit` reads the rows a second time for the covariance.
+        Whether `fit` computes the covariance, for which it mostly reads the rows a second time.
+    n_jobs
+        Number of threads for tables of many rows: None or -1 for all processors, -2 for all but one.  The result
+        does not depend on it.
 
     Attributes
     ----------
@@ -146,6 +153,7 @@ class ScoreMatching(StreamingEstimator):
         refine: Literal["mle"] | None = None,
         robust: float | Literal["auto"] | None = None,
         standard_errors: bool = True,
+        n_jobs: int | None = None,
     ) -> None:
         self.model = model
         self.region = region
@@ -155,6 +163,7 @@ class ScoreMatching(StreamingEstimator):
         self.refine = refine
         self.robust = robust
         self.standard_errors = standard_errors
+        self.n_jobs = n_jobs
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, covariates: Any = None) -> float:
         """Minus J on X with the plain geodesic weight: larger is better.
@@ -248,6 +257,7 @@ class ScoreMatching(StreamingEstimator):
         if self.refine is not None:
             check_option(self.refine, ["mle"], "refine")
         check_power(self.robust, self.model, self.refine)
+        check_jobs(self.n_jobs)
         return Rows.of(X, self.region, sample_weight, self.outside)
 
     def _takes(self, covariates: Covariates) -> None:
@@ -257,16 +267,17 @@ class ScoreMatching(StreamingEstimator):
             )
 
     def _estimate(self, rows: Rows) -> Fit:
-        problem = Problem.of(self.model, rows, self.log_exposure)
-        try:
-            fit = self._matched(problem) if self.robust is None else self._robust(problem)
-            return fit if self.refine is None else self._refined(fit, rows)
-        except EstimationError:
-            if len(rows) > 1 and rows.source.all_identical():
-                raise EstimationError(
-                    f"All {len(rows)} rows are identical, so the spread cannot be estimated."
-                ) from None
-            raise
+        with threads_of(self.n_jobs):
+            problem = Problem.of(self.model, rows, self.log_exposure)
+            try:
+                fit = self._matched(problem) if self.robust is None else self._robust(problem)
+                return fit if self.refine is None else self._refined(fit, rows)
+            except EstimationError:
+                if len(rows) > 1 and rows.source.all_identical():
+                    raise EstimationError(
+                        f"All {len(rows)} rows are identical, so the spread cannot be estimated."
+                    ) from None
+                raise
 
     def _robust(self, problem: Problem) -> Fit:
         """Rows weighted by a power of the density: the one that was asked for, or the smallest that they allow."""
@@ -321,11 +332,27 @@ class ScoreMatching(StreamingEstimator):
             return self._turned(problem, choice, equations)
         if isinstance(equations, OneWeight) and not equations.is_linear:
             return self._searched(problem, choice, equations)
-        moments = accumulate(equations, rows)
+        reference = self._reference(problem, equations) if self.standard_errors else None
+        moments = accumulate(equations, rows, reference=reference)
         assert moments is not None, "the sample has rows inside"
         solution = self._solved(problem, moments)
-        squares = residual_squares(equations, rows, solution.theta) if self.standard_errors else None
+        squares = None
+        if moments.features is not None:
+            squares = moments.features.residual_squares(solution.theta)
+        elif self.standard_errors:
+            squares = squares_of(equations, rows, solution.theta)
         return self._single_fit(problem, choice, moments, solution, squares, rows.n_outside)
+
+    def _reference(self, problem: Problem, equations: OneWeight | WithCovariates) -> FloatArray | None:
+        """An estimate from some rows, about which the errors come from one reading where distances are costly."""
+        if not problem.rows.region.is_costly or loops_for(equations, problem.rows) is None:
+            return None
+        some = accumulate(equations, problem.rows.spread(_REFERENCE_ROWS))
+        assert some is not None, "the sample has rows inside"
+        try:
+            return solve(problem.constraint, some.A, some.b).theta
+        except EstimationError:
+            return np.zeros(equations.n_parameters)
 
     def _solved(self, problem: Problem, moments: Moments) -> Solution:
         problem.check_sums(moments.n, moments.weight_sum, moments.farthest)

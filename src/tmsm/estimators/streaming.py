@@ -17,6 +17,7 @@ from tmsm.estimators.bordered import BorderedEstimator
 from tmsm.estimators.problem import Problem
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
+from tmsm.foundation.threads import threads_of
 from tmsm.inference.covariance import likelihood_covariance_once
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence, errors_of_groups
@@ -37,6 +38,8 @@ from tmsm.weights.policies import ROWS_PER_SQUARE, Auto, Choice, Setting, Single
 
 __all__ = ["StreamingEstimator"]
 
+# So many rows give the pilot estimate of a single weight.
+_PILOT_ROWS = 4096
 # More rows than any policy asks for.
 _MANY = 1e15
 
@@ -72,6 +75,7 @@ class StreamingEstimator(BorderedEstimator):
     refine: Any
     robust: Any
     standard_errors: Any
+    n_jobs: Any
     _stream: _Stream | None = None
 
     def partial_fit(
@@ -148,7 +152,8 @@ class StreamingEstimator(BorderedEstimator):
         if one_pass.groups is not None:
             table, numbers = one_pass.groups.numbered(groups, len(rows))
             rows, one_pass = rows.with_groups(numbers), replace(one_pass, groups=table)
-        found = self._begun(before, one_pass, rows) if before.moments is None else _summed(before, one_pass, rows)
+        with threads_of(self.n_jobs):
+            found = self._begun(before, one_pass, rows) if before.moments is None else _summed(before, one_pass, rows)
         # At the end, so that a call that is interrupted or refused leaves what was there.
         self._result = None
         self._stream = found
@@ -243,6 +248,7 @@ class StreamingEstimator(BorderedEstimator):
         fit = self.result_
         if moments.one_pass is not None or not isinstance(moments.equations, OneWeight):
             return moments
+        moments = replace(moments, features=None)  # about an estimate of its own, which no other sums know
         kept = replace(KeptRows.of_rows(fit.kept, fit.n_samples), codes=None)
         return replace(moments, one_pass=OnePass(fit.region, fit.configuration, kept, fit.n_outside, fit.choice))
 
@@ -254,6 +260,10 @@ class StreamingEstimator(BorderedEstimator):
     def _begun(self, before: _Stream, one_pass: OnePass, rows: Rows) -> _Stream:
         """A stream with its first sums, or with more rows collected where these are not enough for the equations."""
         collected, n_outside = one_pass.kept, one_pass.n_outside
+        if isinstance(self._policy(), Single | Auto) and len(rows.sample()):
+            problem = self._problem(rows)
+            start = self._start(problem, self._policy().choose(problem.setting), one_pass)
+            return self._first_sums(before, start, [rows], n_outside)
         new = rows.total(lambda block: KeptRows.of_block(block.X, block.sample_weight, block.groups, rows.frame))
         one_pass = replace(one_pass, n_outside=n_outside + rows.n_outside)
         if new is None or new.seen == 0:
@@ -264,27 +274,37 @@ class StreamingEstimator(BorderedEstimator):
             return replace(before, collected=one_pass)
         first = one_pass.kept.rows(rows.region) if len(collected) else rows
         try:
-            problem = Problem.of(self.model, first, self.log_exposure)
-            if not problem.model.is_linear:
-                raise InvalidInputError(
-                    f"{type(self.model).__name__} is not linear in its parameters: its rows are needed again, so use "
-                    "fit."
-                )
+            problem = self._problem(first)
             choice, wanted = self._choice(problem.setting, seen)
         except EstimationError:
-            if isinstance(self._policy(), Single | Auto) or seen >= MOST_KEPT:
+            if seen >= MOST_KEPT:
                 raise
             return replace(before, collected=one_pass, next_look=2 * seen)
         if seen < min(wanted, MOST_KEPT):
             return replace(before, collected=one_pass, next_look=min(wanted, MOST_KEPT))
         start, n_groups = self._start(problem, choice, one_pass), None if rows.groups is None else rows.groups.count
+        parts = [collected.rows(rows.region, n_groups), rows] if len(collected) else [rows]
+        return self._first_sums(before, start, parts, n_outside)
+
+    def _problem(self, rows: Rows) -> Problem:
+        """What the first rows fix."""
+        problem = Problem.of(self.model, rows, self.log_exposure)
+        if not problem.model.is_linear:
+            raise InvalidInputError(
+                f"{type(self.model).__name__} is not linear in its parameters: its rows are needed again, so use fit."
+            )
+        return problem
+
+    def _first_sums(self, before: _Stream, start: Moments, parts: list[Rows], n_outside: int) -> _Stream:
+        """A stream with the sums of its first rows; so many were dropped before."""
         total = start
-        for part in (collected.rows(rows.region, n_groups), rows) if len(collected) else (rows,):
-            sums = sum_once(start, part)
+        for part in parts:
+            assert total.one_pass is not None, "as the start has"
+            sums = sum_once(start, part, total.one_pass.kept)
             assert sums is not None, "there are rows inside"
             total += sums
         assert total.one_pass is not None, "as the start has"
-        whole = replace(total.one_pass, n_outside=one_pass.n_outside)
+        whole = replace(total.one_pass, n_outside=n_outside + parts[-1].n_outside)
         return _Stream(before.asked, whole, replace(total, one_pass=whole))
 
     def _choice(self, setting: Setting, seen: int) -> tuple[Choice, int]:
@@ -307,7 +327,9 @@ class StreamingEstimator(BorderedEstimator):
         """Sums of no rows yet: the equations, and a pilot estimate that sums are taken about."""
         equations, p = problem.equations(choice), problem.model.size
         assert isinstance(equations, OneWeight | Stacked)
-        sums = sum_equations(equations, problem.kept)
+        # Of one weight any pilot is as good, but for rounding.
+        first = problem.kept if choice.combined else problem.kept.spread(_PILOT_ROWS)
+        sums = sum_equations(equations, first)
         assert sums is not None, "there are rows inside"
         try:
             theta = self._first_solution(problem, sums).theta
@@ -332,7 +354,7 @@ class StreamingEstimator(BorderedEstimator):
             kept=one_pass.kept.cleared(),
             n_outside=0,
             choice=choice,
-            pilot=pilot_at(equations, problem.kept, theta),
+            pilot=pilot_at(equations, first, theta),
             residuals=residuals,
             statistics=None if self.refine is None else StatisticSquares.none(p),
         )
@@ -402,7 +424,7 @@ class StreamingEstimator(BorderedEstimator):
             found = errors_of_groups(np.column_stack([sums @ M.T, totals[:, -2:]]), M @ own @ M.T, fit.n_free)
             fit = fit.with_group_errors(found, kept)
         if pilot is not None and (fit.covariance is not None or reading is not None):
-            note = f"Read once: {how} about an estimate from the first {pilot.n_rows:,} rows."
+            note = f"Read once: {how} about an estimate from {pilot.n_rows:,} of the first rows."
             fit = replace(fit, status=f"{fit.status} {note}")
         return replace(fit, complete=False, moments=moments, one_pass=one_pass)
 
@@ -469,7 +491,7 @@ def _summed(before: _Stream, one_pass: OnePass, rows: Rows) -> _Stream:
     if one_pass.groups is not None and start.one_pass is not None:
         room = one_pass.groups.with_totals(np.zeros_like(one_pass.groups.totals))
         start = replace(start, one_pass=replace(start.one_pass, groups=room))
-    more = sum_once(start, rows)
+    more = sum_once(start, rows, one_pass.kept)
     if more is not None:
         moments = replace(moments, one_pass=one_pass) + more
     else:

@@ -7,19 +7,50 @@ for each other make a pass over rows ten times as long.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["in_threads", "single_threaded"]
+__all__ = ["in_threads", "map_in_order", "single_threaded", "thread_count", "threads_of"]
 
 # With fewer numbers BLAS stays on one thread by itself.
 _FEW_NUMBERS = 8192
 _ROWS_PER_THREAD = 20_000
-_THREADS: int | None = None  # all cores; benchmarks set it to one
+# How many pieces wait for each thread.
+_AHEAD = 2
+_chosen: ContextVar[int | None] = ContextVar("threads", default=None)
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def thread_count() -> int:
+    """How many threads compiled loops may use: one for each processor that this program has, or fewer if so said."""
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not every system has it
+        return os.cpu_count() or 1
+
+
+@contextmanager
+def threads_of(n_jobs: int | None) -> Iterator[None]:
+    """A context in which compiled loops use so many threads; None or −1: all, −2: all but one."""
+    if n_jobs is None:
+        yield
+        return
+    token = _chosen.set(n_jobs if n_jobs > 0 else max(1, thread_count() + 1 + n_jobs))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
 
 
 def single_threaded(numbers: int) -> AbstractContextManager[Any]:
@@ -39,10 +70,41 @@ def _controller() -> Any:
 
 def in_threads(work: Callable[[slice], None], n: int, rows_per_thread: int = _ROWS_PER_THREAD) -> None:
     """Call ``work`` on slices that cover n rows; the compiled loops do not hold the interpreter."""
-    threads = min(_THREADS or os.cpu_count() or 1, n // rows_per_thread)
+    threads = min(thread_count(), n // rows_per_thread)
     if threads < 2:
         work(slice(None))
         return
     edges = [k * n // threads for k in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work, [slice(a, b) for a, b in pairwise(edges)]))
+
+
+def map_in_order(function: Callable[[S], T], items: Iterable[S]) -> Iterator[tuple[S, T]]:
+    """Items with what a function gives for them, in their order; few items are read ahead.
+
+    The number of threads changes nothing but the time.  What the function calls runs on one thread.
+    """
+    threads = thread_count()
+    if threads < 2:
+        for item in items:
+            yield item, function(item)
+        return
+    waiting: deque[tuple[S, Future[T]]] = deque()
+    with ThreadPoolExecutor(threads, initializer=_alone) as pool:
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(function, item)))
+                if len(waiting) > _AHEAD * threads:
+                    item, found = waiting.popleft()
+                    yield item, found.result()
+            while waiting:
+                item, found = waiting.popleft()
+                yield item, found.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()
+
+
+def _alone() -> None:
+    """A worker thread starts no others."""
+    _chosen.set(1)

@@ -17,6 +17,7 @@ __all__ = [
     "check_concentration",
     "check_count",
     "check_flag",
+    "check_jobs",
     "check_number",
     "check_option",
     "check_random_state",
@@ -164,6 +165,16 @@ def check_count(value: Any, name: str, *, at_least: int = 1) -> int:
     if value < at_least:
         raise InvalidInputError(f"{name} must be at least {at_least}; got {value}.")
     return int(value)
+
+
+def check_jobs(value: Any) -> int | None:
+    """A number of threads or processes: None, a number of them, or −1 for all, −2 for all but one, and so on."""
+    if value is None:
+        return None
+    number = check_count(value, "n_jobs", at_least=-(2**31))
+    if number == 0:
+        raise InvalidInputError("n_jobs must not be 0: say None or -1 for all processors, or how many.")
+    return number
 
 
 def check_option(value: Any, options: Iterable[str], name: str) -> str:

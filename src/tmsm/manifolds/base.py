@@ -226,6 +226,11 @@ class Manifold(ValueObject, ABC):
         return False
 
     @property
+    def has_loops(self) -> bool:
+        """Whether compiled loops over rows are written for its coordinates."""
+        return False
+
+    @property
     def has_quarter_turn(self) -> bool:
         """Whether `quarter_turn` is defined."""
         return False

@@ -12,6 +12,9 @@ from tmsm.foundation.validation import as_float_array
 from tmsm.manifolds.lonlat import lonlat_of, point_at, sincos_degrees
 from tmsm.manifolds.sphere import Sphere
 
+# So many rows are converted by compiled code; for fewer it would not be loaded in the time that it saves.
+_MANY = 100_000
+
 __all__ = ["colatlon_to_xyz", "lonlat_to_xyz", "xyz_to_colatlon", "xyz_to_lonlat"]
 
 
@@ -37,6 +40,12 @@ def lonlat_to_xyz(lon: ArrayLike, lat: ArrayLike) -> FloatArray:
            [0., 0., 1.]])
     """
     lon_, lat_ = _pair(lon, lat, "lon", "lat")
+    if lon_.ndim == 1 and len(lon_) >= _MANY:
+        from tmsm.manifolds.lonlat_loops import points_of_degrees
+
+        points = points_of_degrees(lon_, lat_)
+        if points is not None:
+            return points
     _check_finite(lon_, "lon")
     _check_finite(lat_, "lat")
     bad = ~(np.abs(lat_) <= 90.0)

@@ -92,6 +92,10 @@ class Sphere(Manifold):
         return X * -float(self.dim)
 
     @property
+    def has_loops(self) -> bool:
+        return self.dim == 2
+
+    @property
     def has_quarter_turn(self) -> bool:
         return self.dim == 2
 

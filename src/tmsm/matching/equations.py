@@ -104,6 +104,11 @@ class Equations(ABC):
         """Whether they hold because a weight vanishes where the distance to the border is zero."""
         return True
 
+    @property
+    def has_loops(self) -> bool:
+        """Whether large blocks go through compiled loops, so that threads pay."""
+        return False
+
     def has_expansion(self, theta: FloatArray) -> bool:
         """Whether `Terms` know the derivatives of their sums by θ; else they are by differences."""
         return False
@@ -277,7 +282,9 @@ class TiltedSums:
 
 def sum_equations(equations: Equations, rows: Rows) -> LinearSums | None:
     """One pass: the means of A_i and b_i; None if no row lies inside."""
-    return rows.total(lambda block: LinearSums.of(equations.terms(block), block, block.sample_weight))
+    return rows.total(
+        lambda block: LinearSums.of(equations.terms(block), block, block.sample_weight), threaded=equations.has_loops
+    )
 
 
 def sum_residuals(equations: Equations, rows: Rows, theta: FloatArray) -> ResidualSums:
@@ -291,7 +298,8 @@ def sum_residuals(equations: Equations, rows: Rows, theta: FloatArray) -> Residu
             by_group.add(block.groups, np.column_stack([e * w[:, None], w]))
         return ResidualSums.of(e, block.sample_weight)
 
-    sums = rows.total(block_sums)
+    # Sums over groups are added in place, in the order of the rows.
+    sums = rows.total(block_sums, threaded=equations.has_loops and by_group is None)
     assert sums is not None, "there are rows inside"
     return sums if by_group is None else replace(sums, by_group=by_group.totals)
 
@@ -390,7 +398,7 @@ def tilt_equations(
             LinearSums.of(terms, block, w * tilt),
         )
 
-    sums = rows.total(block_sums)
+    sums = rows.total(block_sums, threaded=equations.has_loops)
     assert sums is not None, "there are rows inside"
     return sums
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
+from tmsm.data.sources import ArraySource
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.manifolds.frames import PLAIN, Frame
 from tmsm.regions import Region
@@ -24,7 +25,7 @@ MOST_KEPT = 2**16
 class KeptRows:
     """One row of every so many that lie inside the region and count; where they become too many, every other one goes.
 
-    Which rows are kept depends on their order alone, not on the blocks that they came in.
+    Which rows are kept depends on their order alone, not on the blocks that they came in, where none are dropped.
 
     Attributes
     ----------
@@ -74,18 +75,34 @@ class KeptRows:
         codes = None if rows.groups is None else rows.groups.codes
         return cls(X, weight, codes, rows.on_border, max(1, round(seen / max(len(X), 1))), seen, rows.frame)
 
+    @classmethod
+    def of_table(cls, rows: Rows, n: int, before: KeptRows) -> KeptRows:
+        """Of n rows inside a table, as they are kept after others, without looking at any that are not."""
+        source = rows.source
+        if not isinstance(source, ArraySource):
+            return cls.of_rows(rows.kept(), n)
+        stride = before.stride
+        while len(source) > MOST_KEPT * stride:
+            stride *= 2
+        chosen = slice(-before.seen % stride, None, stride)
+        groups = None if source.groups is None else Groups(source.groups.codes[chosen], source.groups.count)
+        weight = None if source.weight is None else source.weight[chosen]
+        some = Rows(ArraySource(source.X[chosen], weight, groups), rows.region, "drop", rows.frame)
+        new = some.total(lambda block: cls.of_block(block.X, block.sample_weight, block.groups, rows.frame))
+        return replace(before.cleared() if new is None else new, stride=stride, seen=n)
+
     def __len__(self) -> int:
         return len(self.X)
 
     @property
     def is_all(self) -> bool:
         """Whether no row was left out."""
-        return len(self) == self.seen
+        return self.stride == 1
 
     @property
     def share(self) -> float:
         """The share of the rows that is kept."""
-        return len(self) / max(self.seen, 1)
+        return 1.0 / self.stride
 
     def __add__(self, other: KeptRows) -> KeptRows:
         stride = max(self.stride, other.stride)

@@ -22,6 +22,7 @@ from tmsm.matching.equation_content import encoded_setting, equations_content, s
 from tmsm.matching.equations import LinearSums
 from tmsm.matching.one_weight import OneWeight, WeightTerms
 from tmsm.matching.pilot import GroupColumns, OnePass
+from tmsm.matching.row_sums import feature_rows, loops_for, sums_by_loops
 from tmsm.matching.stacked import Stacked
 from tmsm.models.base import LinearModel
 
@@ -56,16 +57,7 @@ class Features:
     @classmethod
     def of(cls, terms: WeightTerms, w: FloatArray | None, reference: FloatArray) -> Features:
         """Of one block about a reference θ₀."""
-        p = reference.size
-        i, j = np.triu_indices(p)
-        model, X = terms.model, terms.X
-        features = np.empty((len(X), i.size + p), order="F")
-        for k in range(p):
-            # Column k of A_i is ⟨∇t, W ∇t_k⟩.
-            flux = terms.field.apply(model.log_gradient(X, np.eye(p)[k]))
-            features[:, : i.size][:, j == k] = model.tangent(reference).gradient_dot(X, flux)[:, : k + 1]
-        features[:, i.size :] = terms.residuals(reference)
-        return cls(reference, weighted_gram(features, None if w is None else w**2))
+        return cls(reference, weighted_gram(feature_rows(terms, reference), None if w is None else w**2))
 
     def __add__(self, other: Features) -> Features:
         if not np.array_equal(self.reference, other.reference):
@@ -212,6 +204,15 @@ def accumulate(
 
     With a ``reference`` θ₀, shape (p,), also the features about it.
     """
+    program = loops_for(equations, rows)
+    if program is not None:
+        assert isinstance(equations, OneWeight), "others have no loops"
+        found = sums_by_loops(program, equations, rows, reference)
+        if found is None:
+            return None
+        looped = None if reference is None else Features(reference, found.feature_squares)
+        sums = found.n, found.weight_sum, found.weight_squares, found.A_sum, found.b_sum, found.farthest
+        return Moments(*sums, equations, looped)
 
     def block_moments(block: Block) -> Moments:
         terms, w = equations.terms(block), block.sample_weight

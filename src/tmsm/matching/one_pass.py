@@ -40,7 +40,7 @@ from tmsm.matching.equations import (
     tilted_groups,
 )
 from tmsm.matching.kept_rows import KeptRows
-from tmsm.matching.moments import Features, Moments
+from tmsm.matching.moments import Features, Moments, accumulate
 from tmsm.matching.one_weight import OneWeight, WeightTerms
 from tmsm.matching.pilot import OnePass, Pilot, StatisticSquares
 from tmsm.matching.stacked import Stacked
@@ -74,13 +74,16 @@ def _first_weight(equations: OneWeight | Stacked) -> Weight:
     return equations.weight if isinstance(equations, OneWeight) else equations.parts[0].weight
 
 
-def sum_once(start: Moments, rows: Rows) -> Moments | None:
+def sum_once(start: Moments, rows: Rows, before: KeptRows) -> Moments | None:
     """The sums of rows as those of a start are made, which stays as it is; None if no row lies inside.
 
-    Of rows in groups, groups are numbered as in the start, which has room for all of them.
+    Of rows in groups, groups are numbered as in the start, which has room for all of them.  ``before`` is what was kept
+    of the rows before these.
     """
     begun = start.one_pass
     assert begun is not None, "a start has a pilot"
+    if begun.residuals is None and begun.statistics is None and rows.groups is None:
+        return _of_one_weight(start, begun, rows, before)
     equations, features, pilot, frame = start.equations, start.features, begun.pilot, rows.frame
     columns = start.group_columns
     by_group = None if rows.groups is None or pilot is None else GroupSums(rows.groups.count, columns.size)
@@ -101,12 +104,11 @@ def sum_once(start: Moments, rows: Rows) -> Moments | None:
         kept = KeptRows.of_block(block.X, w, block.groups, frame)
         return _Part(LinearSums.of(terms, block, w), own, residuals, statistics, kept)
 
-    found = rows.total(block_sums)
+    # Sums over groups are added in place, in the order of the rows.
+    found = rows.total(block_sums, threaded=equations.has_loops and by_group is None)
     if found is None:
         return None
-    kept, groups = found.kept, begun.groups
-    if rows.n_outside:
-        kept = kept.with_border(rows.kept().on_border)
+    kept, groups = _with_border(found.kept, rows), begun.groups
     if groups is not None and by_group is not None:
         groups = groups.with_totals(by_group.totals)
     one_pass = replace(
@@ -120,6 +122,23 @@ def sum_once(start: Moments, rows: Rows) -> Moments | None:
     s = found.sums
     sums = s.n, s.weight_sum, s.weight_squares, s.A_sum, s.b_sum, s.farthest
     return Moments(*sums, equations, found.features, one_pass)
+
+
+def _of_one_weight(start: Moments, begun: OnePass, rows: Rows, before: KeptRows) -> Moments | None:
+    """Of rows that stand alone, with no more than one weight needs."""
+    equations = start.equations
+    assert isinstance(equations, OneWeight), "a stream has no covariates"
+    reference = None if start.features is None else start.features.reference
+    found = accumulate(equations, rows, reference=reference)
+    if found is None:
+        return None
+    kept = _with_border(KeptRows.of_table(rows, found.n, before), rows)
+    return replace(found, one_pass=replace(begun, kept=kept, n_outside=rows.n_outside))
+
+
+def _with_border(kept: KeptRows, rows: Rows) -> KeptRows:
+    """The same with the rows that were left out on the border."""
+    return kept.with_border(rows.kept().on_border) if rows.n_outside else kept
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,15 @@ from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials, PolynomialValues
 from tmsm.models.base import Model
+from tmsm.models.von_mises_fisher import VonMisesFisher
+from tmsm.rowwise.kinds import FIELDS, MAX_DEGREE
+from tmsm.rowwise.plans import StackPlan
 from tmsm.weights import EquationPart, Weight
 
 __all__ = ["Stacked", "block_diagonal"]
+
+# Blocks of fewer rows go by arrays: compiled code would be loaded for nothing.
+_FEWEST_ROWS = 8192
 
 
 @final
@@ -49,6 +55,10 @@ class Stacked(Equations):
     @property
     def is_combined(self) -> bool:
         return True
+
+    @property
+    def has_loops(self) -> bool:
+        return self._plan is not None
 
     @property
     def n_equations(self) -> int:
@@ -77,6 +87,8 @@ class Stacked(Equations):
         known: Terms | None = block.known_terms(self)
         if known is not None:
             return known
+        if len(block.X) >= _FEWEST_ROWS and (plan := self._plan) is not None:
+            return _LoopedTerms(plan, block)
         degree = max((max(part.degrees) for part in self.parts if part.degrees), default=None)
         polynomials = None if degree is None else self.polynomials.evaluate(block.X, degree)
         gradient = None
@@ -95,6 +107,37 @@ class Stacked(Equations):
                 fields[key] = kind(self.model, part.weight, block, polynomials)
             terms.append(_PolynomialTerms(fields[key], polynomials.of_degrees(part.degrees), gradient))
         return _StackedTerms(terms)
+
+    @cached_property
+    def _plan(self) -> StackPlan | None:
+        """The equations for compiled loops: on S², of a mean direction alone, with saturating weights; else None."""
+        if self.exposure is not None or not self.polynomials.manifold.has_loops:
+            return None
+        if not isinstance(self.model, VonMisesFisher):
+            return None
+        scales: list[float] = []
+        parts = []
+        for part in self.parts:
+            form = part.weight.row_form()
+            if form is None or form[0] != "saturating" or max(part.degrees, default=0) > MAX_DEGREE:
+                return None
+            scale = form[1][0]
+            if scale not in scales:
+                scales.append(scale)
+            first, last = _monomials_of(part.degrees)
+            parts.append([FIELDS.index(part.kind), scales.index(scale), first, last])
+        return StackPlan(
+            np.array(parts), np.array(scales), np.ascontiguousarray(self.polynomials.center),
+            np.ascontiguousarray(self.polynomials.axes),
+        )  # fmt: skip
+
+
+def _monomials_of(degrees: tuple[int, ...]) -> tuple[int, int]:
+    """Which monomials of two coordinates have these degrees, which follow each other: first, and one past the last."""
+    if not degrees:
+        return 0, 0
+    low, high = min(degrees), max(degrees)
+    return low * (low + 1) // 2, (high + 1) * (high + 2) // 2
 
 
 def block_diagonal(blocks: Sequence[FloatArray]) -> FloatArray:
@@ -119,6 +162,29 @@ class _StackedTerms(Terms):
 
     def b_sum(self, w: FloatArray | None) -> FloatArray:
         return np.concatenate([part.b_sum(w) for part in self.parts])
+
+
+class _LoopedTerms(Terms):
+    """All parts at once, by compiled loops."""
+
+    def __init__(self, plan: StackPlan, block: Block) -> None:
+        self.plan, self.X = plan, block.X
+        self.d, self.gradient = block.view.distance()
+        self._last: tuple[FloatArray | None, tuple[FloatArray, FloatArray]] | None = None
+
+    def residuals(self, theta: FloatArray) -> FloatArray:
+        return self.plan.residuals(self.X, self.d, self.gradient, theta)
+
+    def _sums(self, w: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        if self._last is None or self._last[0] is not w:
+            self._last = w, self.plan.sums(self.X, self.d, self.gradient, w)
+        return self._last[1]
+
+    def A_sum(self, w: FloatArray | None) -> FloatArray:
+        return self._sums(w)[0]
+
+    def b_sum(self, w: FloatArray | None) -> FloatArray:
+        return self._sums(w)[1]
 
 
 class _Field(ABC):

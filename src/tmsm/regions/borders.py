@@ -5,10 +5,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
 
-__all__ = ["AxisAligned", "AxisFrame", "Constrained", "ConstraintFrame", "SmoothBorder"]
+__all__ = ["AxisAligned", "AxisFrame", "Constrained", "ConstraintFrame", "RowBorder", "SmoothBorder"]
+
+
+@dataclass(frozen=True)
+class RowBorder:
+    """A border on S² as compiled loops over rows take it.
+
+    Attributes
+    ----------
+    kind
+        "none"; "cap", with its centre and radius for numbers; "arcs", with the arrays of their tree.
+    numbers
+        Shape (k,).
+    tree
+        Boxes, arcs, and where each leaf begins.
+    """
+
+    kind: Literal["none", "cap", "arcs"]
+    numbers: FloatArray = field(default_factory=lambda: np.zeros(0))
+    tree: tuple[Any, ...] = ()
 
 
 class SmoothBorder(ABC):

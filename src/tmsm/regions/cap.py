@@ -13,7 +13,7 @@ from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.numerics.sphere_quadratics import minimise_on_sphere
 from tmsm.regions.ball_rules import cap_nodes_3d
-from tmsm.regions.borders import Constrained, SmoothBorder
+from tmsm.regions.borders import Constrained, RowBorder, SmoothBorder
 from tmsm.regions.constraint_sets import LinearConstraints
 from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.region import Region
@@ -130,6 +130,10 @@ class Cap(SmoothBorder, Region):
     @property
     def reach(self) -> float:
         return self.radius
+
+    @property
+    def row_border(self) -> RowBorder | None:
+        return RowBorder("cap", np.append(self.center, self.radius)) if self.center.size == 3 else None
 
     @property
     def constraints(self) -> Constrained | None:

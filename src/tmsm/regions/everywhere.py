@@ -10,6 +10,7 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.manifolds import Manifold
+from tmsm.regions.borders import RowBorder
 from tmsm.regions.region import Region
 
 __all__ = ["Everywhere"]
@@ -50,6 +51,10 @@ class Everywhere(Region):
     @property
     def manifold(self) -> Manifold:
         return self.space
+
+    @property
+    def row_border(self) -> RowBorder | None:
+        return RowBorder("none") if self.space.has_loops else None
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return np.full(len(X), np.inf), np.zeros_like(X)

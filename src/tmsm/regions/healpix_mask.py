@@ -16,6 +16,7 @@ from tmsm.foundation.validation import check_count, check_flag, check_number
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.manifolds.frames import frame_named
+from tmsm.regions.borders import RowBorder
 from tmsm.regions.healpix_files import kind_of_file, read_healpix, read_moc
 from tmsm.regions.landmarks import Landmarks
 from tmsm.regions.polygon.outlines import ROOM, chain_edges, height_above_arcs, vertex_numbers
@@ -192,6 +193,10 @@ class HealpixMask(Region):
         place = np.minimum(np.searchsorted(self.pixels, pixels), self.pixels.size - 1)
         found: BoolArray = self.pixels[place] == pixels
         return found
+
+    @property
+    def row_border(self) -> RowBorder | None:
+        return self.outline.row_border
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         return self.outline.signed_distance(X)

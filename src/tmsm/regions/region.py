@@ -17,7 +17,7 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import check_count, check_option
 from tmsm.foundation.values import ValueObject
 from tmsm.manifolds import Manifold
-from tmsm.regions.borders import AxisAligned, Constrained, SmoothBorder
+from tmsm.regions.borders import AxisAligned, Constrained, RowBorder, SmoothBorder
 from tmsm.regions.constraint_sets import joined_constraints, opposite_constraint
 from tmsm.regions.landmarks import Landmarks
 
@@ -115,6 +115,11 @@ class Region(ValueObject, ABC):
     def constraints(self) -> Constrained | None:
         """The region as the set where a few smooth functions are positive; None where it is not known as such."""
         return self if isinstance(self, Constrained) else None
+
+    @property
+    def row_border(self) -> RowBorder | None:
+        """The border as compiled loops over rows on S² take it; None where there is no such form of it."""
+        return None
 
     @property
     def product_parts(self) -> tuple[Region, ...]:

@@ -151,6 +151,10 @@ class Weight(ValueObject, ABC):
     def field(self, view: BorderView) -> WeightField:
         """W and div W at the rows of a block."""
 
+    def row_form(self) -> tuple[str, tuple[float, ...]] | None:
+        """Its kind and numbers as compiled loops over rows take them, resolved; None where there is no such form."""
+        return None
+
     def series(self) -> tuple[Weight, ...] | None:
         """Two weights or three, resolved, which together tell more than this one; None where it has no second scale."""
         return None

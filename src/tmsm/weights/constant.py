@@ -42,6 +42,9 @@ class Constant(Weight):
         sizes = spread_sizes(manifold.factors, [view.X[:, own] for own in manifold.columns])
         return self if len(set(sizes)) == 1 else Constant(sizes)
 
+    def row_form(self) -> tuple[str, tuple[float, ...]] | None:
+        return ("constant", ()) if self.sizes is None else None
+
     def field(self, view: BorderView) -> WeightField:
         if self.sizes is None:
             return WeightField(isotropic=1.0)

@@ -34,6 +34,9 @@ class Distance(ScalarWeight):
     def resolve(self, view: BorderView) -> Weight:
         return self if view.region.has_border else Constant()
 
+    def row_form(self) -> tuple[str, tuple[float, ...]] | None:
+        return ("distance", ()) if self.metric == "geodesic" else None
+
     def value_and_gradient(self, view: BorderView) -> tuple[FloatArray, FloatArray]:
         return view.distance(self.metric)
 

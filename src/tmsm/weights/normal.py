@@ -88,5 +88,8 @@ class Normal(Weight):
         delta += slope * (self.power / reach)
         return WeightField(isotropic=1.0, directions=((normal, minus_q, delta),))
 
+    def row_form(self) -> tuple[str, tuple[float, ...]] | None:
+        return None if self.reach is None else ("normal", (self.reach, self.power))
+
     def series(self) -> tuple[Weight, ...] | None:
         return replace(self, power=2.0), replace(self, power=6.0)

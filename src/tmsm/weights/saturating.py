@@ -50,6 +50,9 @@ class Saturating(Weight):
         g, slope = saturate(d, float(self.scale))
         return WeightField(isotropic=g, directions=((gradient, None, slope),))
 
+    def row_form(self) -> tuple[str, tuple[float, ...]] | None:
+        return ("saturating", (float(self.scale),)) if self.metric == "geodesic" else None
+
     def series(self) -> tuple[Weight, ...] | None:
         return replace(self, scale=1.5 * float(self.scale)), replace(self, scale=0.15 * float(self.scale))
 

@@ -20,7 +20,7 @@ from tmsm.numerics.box_trees import build_tree
 from tmsm.regions.polygon.outlines import vertex_numbers
 from tmsm.regions.polygon.trees import EDGES_IN_A_LEAF, nearest_leaf, overlapping_edges
 
-__all__ = ["ArcTree"]
+__all__ = ["ArcTree", "nearest_arc"]
 
 # What is kept of an arc: the first of the three columns of each vector.
 START, END, NORMAL = 0, 3, 6
@@ -216,63 +216,68 @@ def _squared_distance(arc, column, x, y, z):  # type: ignore[no-untyped-def]
     return (x - arc[column]) ** 2 + (y - arc[column + 1]) ** 2 + (z - arc[column + 2]) ** 2
 
 
-@compiled(nogil=True)
-def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untyped-def]
+@compiled(inline="always")
+def nearest_arc(boxes, arcs, first, x, y, z, stack, bounds):  # type: ignore[no-untyped-def]
+    """Signed distance of a point to the arcs, and its unit tangent gradient; the caller owns the stack of 64 nodes."""
     leaves = len(first) - 1
-    stack = np.empty(64, dtype=np.int64)
-    bounds = np.empty(64)
-    for row in range(len(X)):
-        x, y, z = X[row, 0], X[row, 1], X[row, 2]
-        best, nearest, where = np.inf, 0, 0
-        stack[0], bounds[0] = 0, 0.0
-        top = 1
-        while True:
-            leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z, False)
-            if leaf < 0:
-                break
-            for i in range(first[leaf], first[leaf + 1]):
-                arc = arcs[i]
-                # Beyond the start or the end the nearest point is that end.
-                if _dot(arc, AHEAD, x, y, z) < 0.0 or _dot(arc, BACK, x, y, z) < 0.0:
-                    to_start, to_end = _squared_distance(arc, START, x, y, z), _squared_distance(arc, END, x, y, z)
-                    if to_start <= to_end:
-                        squared, kind = to_start, 1
-                    else:
-                        squared, kind = to_end, 2
+    best, nearest, where = np.inf, 0, 0
+    stack[0], bounds[0] = 0, 0.0
+    top = 1
+    while True:
+        leaf, top = nearest_leaf(boxes, leaves, stack, bounds, top, best, x, y, z, False)
+        if leaf < 0:
+            break
+        for i in range(first[leaf], first[leaf + 1]):
+            arc = arcs[i]
+            # Beyond the start or the end the nearest point is that end.
+            if _dot(arc, AHEAD, x, y, z) < 0.0 or _dot(arc, BACK, x, y, z) < 0.0:
+                to_start, to_end = _squared_distance(arc, START, x, y, z), _squared_distance(arc, END, x, y, z)
+                if to_start <= to_end:
+                    squared, kind = to_start, 1
                 else:
-                    height = _dot(arc, NORMAL, x, y, z)
-                    u, v, w = x - height * arc[NORMAL], y - height * arc[NORMAL + 1], z - height * arc[NORMAL + 2]
-                    length = math.sqrt(u * u + v * v + w * w)
-                    squared, kind = height * height + (1.0 - length) ** 2, 0
-                if squared < best:
-                    best, nearest, where = squared, i, kind
-        arc = arcs[nearest]
-        if where == 0:
-            # Beside the arc: d = asin(x·n), and the gradient is the tangent part of n.
-            height = _dot(arc, NORMAL, x, y, z)
-            u, v, w = arc[NORMAL] - height * x, arc[NORMAL + 1] - height * y, arc[NORMAL + 2] - height * z
-            length = math.sqrt(u * u + v * v + w * w)
-            distance[row] = math.atan2(height, length)
-        else:
-            k = START if where == 1 else END
-            j = START_SIDE if where == 1 else END_SIDE
-            a, b, c = arc[k], arc[k + 1], arc[k + 2]
-            sign = 1.0 if _dot(arc, j, x, y, z) > 0.0 else -1.0
-            summed = math.sqrt((x + a) ** 2 + (y + b) ** 2 + (z + c) ** 2)
-            distance[row] = sign * 2.0 * math.atan2(math.sqrt(best), summed)
-            dot = x * a + y * b + z * c
-            u, v, w = sign * (x * dot - a), sign * (y * dot - b), sign * (z * dot - c)
-            # Next to the vertex that difference is mostly rounding: make it tangent once more.
+                    squared, kind = to_end, 2
+            else:
+                height = _dot(arc, NORMAL, x, y, z)
+                u, v, w = x - height * arc[NORMAL], y - height * arc[NORMAL + 1], z - height * arc[NORMAL + 2]
+                length = math.sqrt(u * u + v * v + w * w)
+                squared, kind = height * height + (1.0 - length) ** 2, 0
+            if squared < best:
+                best, nearest, where = squared, i, kind
+    arc = arcs[nearest]
+    if where == 0:
+        # Beside the arc: d = asin(x·n), and the gradient is the tangent part of n.
+        height = _dot(arc, NORMAL, x, y, z)
+        u, v, w = arc[NORMAL] - height * x, arc[NORMAL + 1] - height * y, arc[NORMAL + 2] - height * z
+        length = math.sqrt(u * u + v * v + w * w)
+        distance = math.atan2(height, length)
+    else:
+        k = START if where == 1 else END
+        j = START_SIDE if where == 1 else END_SIDE
+        a, b, c = arc[k], arc[k + 1], arc[k + 2]
+        sign = 1.0 if _dot(arc, j, x, y, z) > 0.0 else -1.0
+        summed = math.sqrt((x + a) ** 2 + (y + b) ** 2 + (z + c) ** 2)
+        distance = sign * 2.0 * math.atan2(math.sqrt(best), summed)
+        dot = x * a + y * b + z * c
+        u, v, w = sign * (x * dot - a), sign * (y * dot - b), sign * (z * dot - c)
+        # Next to the vertex that difference is mostly rounding: make it tangent once more.
+        dot = u * x + v * y + w * z
+        u, v, w = u - dot * x, v - dot * y, w - dot * z
+        length = math.sqrt(u * u + v * v + w * w)
+        if length < 1e-14:  # at the vertex, or at its antipode: the mean of the two normals
+            u, v, w = arc[j], arc[j + 1], arc[j + 2]
             dot = u * x + v * y + w * z
             u, v, w = u - dot * x, v - dot * y, w - dot * z
             length = math.sqrt(u * u + v * v + w * w)
-            if length < 1e-14:  # at the vertex, or at its antipode: the mean of the two normals
-                u, v, w = arc[j], arc[j + 1], arc[j + 2]
-                dot = u * x + v * y + w * z
-                u, v, w = u - dot * x, v - dot * y, w - dot * z
-                length = math.sqrt(u * u + v * v + w * w)
-        length = max(length, 1e-300)
-        gradient[row, 0], gradient[row, 1], gradient[row, 2] = u / length, v / length, w / length
+    length = max(length, 1e-300)
+    return distance, u / length, v / length, w / length
+
+
+@compiled(nogil=True)
+def _query(boxes, arcs, first, X, distance, gradient):  # type: ignore[no-untyped-def]
+    stack, bounds = np.empty(64, dtype=np.int64), np.empty(64)
+    for row in range(len(X)):
+        found = nearest_arc(boxes, arcs, first, X[row, 0], X[row, 1], X[row, 2], stack, bounds)
+        distance[row], gradient[row, 0], gradient[row, 1], gradient[row, 2] = found
 
 
 @compiled(nogil=True)

@@ -19,7 +19,7 @@ from tmsm.foundation.values import frozen_array
 from tmsm.manifolds import Manifold, Sphere
 from tmsm.manifolds.coordinates import lonlat_to_xyz, xyz_to_lonlat
 from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
-from tmsm.regions.borders import Constrained
+from tmsm.regions.borders import Constrained, RowBorder
 from tmsm.regions.constraint_sets import convex_constraints
 from tmsm.regions.landmarks import Landmarks, ring_landmarks
 from tmsm.regions.polygon.files import file_polygons
@@ -260,6 +260,11 @@ class SphericalPolygon(Region):
     def _short_tree(self) -> ArcTree:
         """The same border in arcs of at most a tenth of a radian: their projections are nearly straight."""
         return _tree_of([_shortened(ring, 0.1) for ring in self.rings])  # only distances are asked of it
+
+    @property
+    def row_border(self) -> RowBorder | None:
+        tree = self._tree
+        return RowBorder("arcs", tree=(tree.boxes, tree.arcs, tree.first))
 
     def signed_distance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         d, gradient = self._tree.query(X)

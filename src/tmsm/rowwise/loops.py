@@ -1,0 +1,100 @@
+"""The loop over the rows of a block, chunk by chunk, and over the stages of each chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tmsm.foundation.compiled import compiled
+from tmsm.rowwise.kinds import BORDERS, TASKS, WEIGHTS
+from tmsm.rowwise.stages import (
+    arc_stage,
+    cap_stage,
+    degree_stage,
+    feature_stage,
+    gram_stage,
+    normal_stage,
+    point_stage,
+    residual_stage,
+    saturating_stage,
+    sum_stage,
+)
+
+__all__ = ["HEAD", "sum_block"]
+
+_CAP, _ARCS = BORDERS.index("cap"), BORDERS.index("arcs")
+_DISTANCE, _SATURATING, _NORMAL = WEIGHTS.index("distance"), WEIGHTS.index("saturating"), WEIGHTS.index("normal")
+_SUMS, _SQUARES = TASKS.index("sums"), TASKS.index("squares")
+
+# Sums begin with: rows inside, those outside, those off the sphere, Σ w, Σ w², and the largest distance.
+HEAD = 6
+# Rows of a chunk: its arrays stay in the nearest cache.
+_CHUNK = 256
+# A distance up to this is rounding: the row lies on the border.
+_ON_BORDER = 8.0 * np.finfo(np.float64).eps
+
+
+@compiled(nogil=True, error_model="numpy")
+def sum_block(  # type: ignore[no-untyped-def]
+    points, lon, lat, weight, border_kind, border, boxes, arcs, first, weight_kind, numbers, task, theta, out
+):
+    """Add up a block of rows, given as points (3 n,) or, where these are none, in degrees; rows outside count nothing.
+
+    ``weight`` is empty where rows have none.  Where rows are off the sphere the sums are not to be used.
+    """
+    n = len(points) // 3 if len(points) else len(lon)
+    x, y, z, d = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK), np.full(_CHUNK, np.inf)
+    u, v, w, laplacian = np.zeros(_CHUNK), np.zeros(_CHUNK), np.zeros(_CHUNK), np.zeros(_CHUNK)
+    a, c, delta, s = np.ones(_CHUNK), np.zeros(_CHUNK), np.zeros(_CHUNK), np.ones(_CHUNK)
+    stack, bounds = np.empty(64, dtype=np.int64), np.empty(64)
+    farthest = np.zeros(_CHUNK)
+    features = np.empty((9, _CHUNK))
+    e = features[6:]
+    for start in range(0, n, _CHUNK):
+        m = min(_CHUNK, n - start)
+        if len(points):
+            out[2] += point_stage(points, start, m, x, y, z)
+        else:
+            out[2] += degree_stage(lon, lat, start, m, x, y, z)
+        if len(weight):
+            for i in range(m):
+                s[i] = weight[start + i]
+        if border_kind == _CAP:
+            cap_stage(x, y, z, m, border, d, u, v, w, laplacian)
+        elif border_kind == _ARCS:
+            arc_stage(x, y, z, m, boxes, arcs, first, stack, bounds, d, u, v, w)
+        outside = 0
+        for i in range(m):
+            outside += not (d[i] > _ON_BORDER)
+            farthest[i] = max(farthest[i], d[i])
+        if outside > 0:
+            for i in range(m):
+                if not (d[i] > _ON_BORDER):
+                    d[i], s[i] = 0.0, 0.0
+        if weight_kind == _DISTANCE:
+            for i in range(m):
+                a[i], delta[i] = d[i], 1.0
+        elif weight_kind == _SATURATING:
+            saturating_stage(d, m, numbers[0], a, delta)
+        elif weight_kind == _NORMAL:
+            normal_stage(d, laplacian, m, numbers[0], numbers[1], c, delta)
+        out[0] += m - outside
+        out[1] += outside
+        if task != _SQUARES:
+            total = squares = 0.0
+            for i in range(m):
+                total += s[i]
+                squares += s[i] * s[i]
+            out[3] += total
+            out[4] += squares
+            sum_stage(x, y, z, u, v, w, a, c, delta, s, m, out[HEAD : HEAD + 9])
+        if task != _SUMS:
+            residual_stage(x, y, z, u, v, w, a, c, delta, s, m, theta, e[0], e[1], e[2])
+            if task == _SQUARES:
+                gram_stage(e, m, out[HEAD:])
+            else:
+                feature_stage(x, y, z, u, v, w, a, c, s, m, features)
+                gram_stage(features, m, out[HEAD + 9 :])
+        if outside > 0:
+            s[:] = 1.0
+    for i in range(_CHUNK):
+        out[5] = max(out[5], farthest[i])

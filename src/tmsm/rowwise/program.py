@@ -1,0 +1,135 @@
+"""What compiled loops can do for a region, a weight and a family, and the sums that they give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from tmsm.data.sources import RawBlock
+from tmsm.foundation.arrays import FloatArray
+from tmsm.models.base import Model
+from tmsm.models.von_mises_fisher import VonMisesFisher
+from tmsm.regions import Region
+from tmsm.regions.borders import RowBorder
+from tmsm.rowwise.kinds import BORDERS, TASKS, WEIGHTS
+from tmsm.weights import Weight
+
+__all__ = ["Program", "RowSums", "program_of"]
+
+# Rows of a block: few enough that several threads have something to do, enough that starting one costs nothing.
+_CHEAP_BLOCK, _COSTLY_BLOCK = 2**17, 2**14
+_NONE = np.empty(0)
+_NO_TREE = np.empty((0, 6)), np.empty((0, 21)), np.zeros(1, dtype=np.int64)
+_LENGTHS = {"sums": 9, "squares": 6, "features": 54}
+_UPPER = np.triu_indices(3)
+
+
+@final
+@dataclass(frozen=True)
+class RowSums:
+    """Additive sums of rows: numbers of those inside and outside, Σ w, Σ w², the largest distance, and the rest."""
+
+    n: int
+    n_outside: int
+    weight_sum: float
+    weight_squares: float
+    farthest: float
+    values: FloatArray
+
+    def __add__(self, other: RowSums) -> RowSums:
+        return RowSums(
+            self.n + other.n,
+            self.n_outside + other.n_outside,
+            self.weight_sum + other.weight_sum,
+            self.weight_squares + other.weight_squares,
+            max(self.farthest, other.farthest),
+            self.values + other.values,
+        )
+
+    @property
+    def A_sum(self) -> FloatArray:
+        """Σ w A_i, shape (3, 3)."""
+        return symmetric(self.values[:6], 3)
+
+    @property
+    def b_sum(self) -> FloatArray:
+        """Σ w b_i, shape (3,)."""
+        return self.values[6:9]
+
+    @property
+    def feature_squares(self) -> FloatArray:
+        """Σ w² f fᵀ, shape (9, 9), f the upper triangle of A_i and e_i."""
+        return symmetric(self.values[9:], 9)
+
+
+def symmetric(upper: FloatArray, size: int) -> FloatArray:
+    """The matrix (size, size) with this upper triangle, row by row."""
+    out = np.zeros((size, size))
+    i, j = np.triu_indices(size)
+    out[i, j] = out[j, i] = upper
+    return out
+
+
+@final
+@dataclass(frozen=True)
+class Program:
+    """A region, a weight and the von Mises–Fisher family on S², as loops take them."""
+
+    border: RowBorder
+    weight: str
+    numbers: FloatArray
+
+    @property
+    def block_size(self) -> int:
+        """Rows to be summed at a time."""
+        return _COSTLY_BLOCK if self.border.kind == "arcs" else _CHEAP_BLOCK
+
+    def run(self, raw: RawBlock, task: str, theta: FloatArray | None = None) -> RowSums | None:
+        """The sums of a block for one of the `kinds.TASKS`, about θ (3,); None where rows are off the sphere."""
+        points = np.ascontiguousarray(raw.X, dtype=np.float64).reshape(-1)
+        return self._sums(points, _NONE, _NONE, raw.weight, task, theta)
+
+    def run_degrees(
+        self, lon: FloatArray, lat: FloatArray, weight: FloatArray | None, task: str, theta: FloatArray | None = None
+    ) -> RowSums | None:
+        """The same of longitudes and latitudes in degrees, shape (n,) each; None where they are no places."""
+        columns = np.ascontiguousarray(lon, dtype=np.float64), np.ascontiguousarray(lat, dtype=np.float64)
+        return self._sums(_NONE, *columns, weight, task, theta)
+
+    def _sums(
+        self,
+        points: FloatArray,
+        lon: FloatArray,
+        lat: FloatArray,
+        weight: FloatArray | None,
+        task: str,
+        theta: FloatArray | None,
+    ) -> RowSums | None:
+        from tmsm.rowwise.loops import HEAD, sum_block
+
+        out = np.zeros(HEAD + _LENGTHS[task])
+        tree: Any = self.border.tree or _NO_TREE
+        sum_block(
+            points, lon, lat, _NONE if weight is None else np.ascontiguousarray(weight),
+            BORDERS.index(self.border.kind), self.border.numbers, *tree,
+            WEIGHTS.index(self.weight), self.numbers, TASKS.index(task),
+            np.zeros(3) if theta is None else np.ascontiguousarray(theta), out,
+        )  # fmt: skip
+        if out[2] > 0.0:
+            return None
+        return RowSums(int(out[0]), int(out[1]), float(out[3]), float(out[4]), float(out[5]), out[HEAD:])
+
+
+def program_of(model: Model, weight: Weight, region: Region) -> Program | None:
+    """The loops for a model, a resolved weight and a region; None where only arrays will do."""
+    if not isinstance(model, VonMisesFisher) or not region.manifold.has_loops:
+        return None
+    border, form = region.row_border, weight.row_form()
+    if border is None or form is None:
+        return None
+    kind, numbers = form
+    if (kind == "constant") != (border.kind == "none") or (kind == "normal" and border.kind != "cap"):
+        return None
+    return Program(border, kind, np.array([*numbers, 0.0]))

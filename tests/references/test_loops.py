@@ -1,0 +1,201 @@
+"""Sums by compiled loops against those by arrays, on every border, weight and task that the loops know."""
+
+import numpy as np
+import pytest
+
+import tmsm
+from tmsm import weights
+from tmsm.data.rows import Rows
+from tmsm.data.sources import RawBlock
+from tmsm.foundation.threads import map_in_order, threads_of
+from tmsm.manifolds.lonlat import point_at
+from tmsm.matching import row_sums, stacked
+from tmsm.matching.moments import accumulate
+from tmsm.matching.row_sums import squares_of
+from tmsm.rowwise.program import program_of
+
+MODEL = tmsm.VonMisesFisher().on(tmsm.Sphere(2))
+CENTER = tmsm.lonlat_to_xyz(20.0, 40.0)
+RING = tmsm.lonlat_to_xyz(np.array([0.0, 60.0, 40.0, 20.0, 25.0]), np.array([10.0, 15.0, 60.0, 70.0, 40.0]))
+POLYGON = tmsm.SphericalPolygon([RING])
+CASES = [
+    (tmsm.Cap(CENTER, 0.9), "normal"),
+    (tmsm.Cap(CENTER, 0.9), weights.Normal(2.5, 0.6)),
+    (tmsm.Cap(CENTER, 2.4), "geodesic"),
+    (tmsm.Hemisphere(CENTER), "saturating"),
+    (tmsm.Cap(CENTER, 1e-3), "normal"),
+    (POLYGON, "geodesic"),
+    (POLYGON, weights.Saturating(0.05)),
+    (tmsm.Everywhere(tmsm.Sphere(2)), "auto"),
+]
+
+
+@pytest.fixture
+def loops(monkeypatch):
+    """Compiled loops even for few rows."""
+    monkeypatch.setattr(row_sums, "_FEWEST_ROWS", 1)
+    monkeypatch.setattr(stacked, "_FEWEST_ROWS", 1)
+
+
+def rows_in(region, n=700, seed=0):
+    away = 1e-3 if getattr(region, "radius", 1.0) < 0.01 else 0.5
+    kappa = {"mean_direction": CENTER, "concentration": 1.0 / away**2}
+    return tmsm.VonMisesFisher().sample(n, region, random_state=seed, **kappa)
+
+
+def standard_errors(fit):
+    return np.sqrt(np.diag(fit.covariance_))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("region", "weight"), CASES, ids=lambda value: str(value)[:30])
+def test_loops_give_the_sums_of_arrays(region, weight, weighted, monkeypatch):
+    X = rows_in(region)
+    w = np.random.default_rng(1).uniform(0.0, 2.0, len(X)) if weighted else None
+    by_arrays = tmsm.ScoreMatching(MODEL, region, weight).fit(X, sample_weight=w)
+    monkeypatch.setattr(row_sums, "_FEWEST_ROWS", 1)
+    equations = by_arrays.result_.influence.equations
+    assert program_of(equations.model, equations.weight, region) is not None
+    looped = tmsm.ScoreMatching(MODEL, region, weight).fit(X, sample_weight=w)
+    away = np.abs(looped.natural_params_ - by_arrays.natural_params_) / standard_errors(by_arrays)
+    assert away.max() < 1e-8
+    np.testing.assert_allclose(
+        looped.covariance_, by_arrays.covariance_, rtol=0.0, atol=1e-8 * by_arrays.covariance_.max()
+    )
+    one, other = looped.moments_, by_arrays.moments_
+    assert (one.n, one.weight_sum) == (other.n, pytest.approx(other.weight_sum, rel=1e-14))
+    assert one.weight_squares == pytest.approx(other.weight_squares, rel=1e-14)
+    assert one.farthest == pytest.approx(other.farthest, rel=1e-12)
+
+
+@pytest.mark.parametrize(("region", "weight"), CASES, ids=lambda value: str(value)[:30])
+def test_features_about_a_reference_are_those_of_arrays(region, weight, monkeypatch):
+    X = rows_in(region)
+    w = np.random.default_rng(1).uniform(0.0, 2.0, len(X))
+    fit = tmsm.ScoreMatching(MODEL, region, weight).fit(X)
+    rows, equations, theta = Rows.of(X, region, w), fit.result_.influence.equations, fit.natural_params_
+    by_arrays = accumulate(equations, rows, reference=theta)
+    squares = squares_of(equations, rows, theta)
+    monkeypatch.setattr(row_sums, "_FEWEST_ROWS", 1)
+    looped = accumulate(equations, Rows.of(X, region, w), reference=theta)
+    size = np.abs(by_arrays.features.squares).max()
+    np.testing.assert_allclose(looped.features.squares, by_arrays.features.squares, rtol=0.0, atol=1e-9 * size)
+    at = 0.8 * theta[[1, 2, 0]]
+    of_features = looped.features.residual_squares(at)
+    direct = squares_of(equations, Rows.of(X, region, w), at)
+    np.testing.assert_allclose(of_features, direct, rtol=0.0, atol=1e-9 * np.abs(direct).max())
+    assert not np.allclose(direct, squares, rtol=1e-3)  # another θ has other residuals
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("level", [1, 2, 3, 4, 5])
+def test_stacked_loops_give_the_terms_of_arrays(level, weighted, monkeypatch):
+    X = rows_in(POLYGON, 1500)
+    w = np.random.default_rng(1).uniform(0.0, 2.0, len(X)) if weighted else None
+    fit = tmsm.ScoreMatching(MODEL, POLYGON, weights.Combined(level)).fit(X, sample_weight=w)
+    equations = fit.result_.influence.equations
+    block = next(Rows.of(X, POLYGON).map(lambda block: block))
+    by_arrays = equations.terms(block)
+    monkeypatch.setattr(stacked, "_FEWEST_ROWS", 1)
+    looped = equations.terms(block)
+    assert type(looped) is not type(by_arrays)
+    for theta in (np.zeros(3), fit.natural_params_):
+        expected = by_arrays.residuals(theta)
+        assert looped.residuals(theta).shape == expected.shape
+        size = np.abs(expected).max(axis=0)
+        assert (np.abs(looped.residuals(theta) - expected).max(axis=0) <= 1e-12 * size).all()
+    for one, other in ((looped.A_sum(w), by_arrays.A_sum(w)), (looped.b_sum(w), by_arrays.b_sum(w))):
+        np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-11 * np.abs(other).max())
+    again = tmsm.ScoreMatching(MODEL, POLYGON, weights.Combined(level)).fit(X, sample_weight=w)
+    assert (np.abs(again.natural_params_ - fit.natural_params_) < 1e-7 * standard_errors(fit)).all()
+
+
+@pytest.mark.parametrize("weight", ["saturating", "auto"])
+def test_threads_do_not_change_a_bit(weight, loops, monkeypatch):
+    monkeypatch.setattr("tmsm.rowwise.program._COSTLY_BLOCK", 100)
+    monkeypatch.setattr("tmsm.data.rows._BLOCK_NUMBERS", 3 * 1024)
+    X = rows_in(POLYGON, 5000)
+    fits = [tmsm.ScoreMatching(MODEL, POLYGON, weight, n_jobs=n).fit(X) for n in (1, 2, 5)]
+    for fit in fits[1:]:
+        assert fit.natural_params_.tobytes() == fits[0].natural_params_.tobytes()
+        assert fit.covariance_.tobytes() == fits[0].covariance_.tobytes()
+
+
+def test_rows_outside_are_dropped_or_refused_as_by_arrays(loops):
+    X = rows_in(tmsm.Cap(CENTER, 0.9), 900)
+    small = tmsm.Cap(CENTER, 0.5)
+    looped = tmsm.ScoreMatching(MODEL, small, outside="drop").fit(X)
+    inside = tmsm.ScoreMatching(MODEL, small).fit(X[small.contains(X)])
+    assert looped.n_outside_ == np.count_nonzero(~small.contains(X)) > 0
+    assert looped.n_samples_ == inside.n_samples_
+    np.testing.assert_allclose(looped.natural_params_, inside.natural_params_, rtol=1e-12)
+    with pytest.raises(ValueError, match=f"{looped.n_outside_} of 900 rows outside the region"):
+        tmsm.ScoreMatching(MODEL, small).fit(X)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 0.5])
+def test_rows_off_the_sphere_are_named(bad, loops):
+    X = rows_in(tmsm.Cap(CENTER, 0.9), 900)
+    X[777, 1] = bad
+    with pytest.raises(ValueError, match="row 777"):
+        tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.9)).fit(X)
+
+
+def test_rows_of_float32_are_moved_onto_the_sphere(loops, monkeypatch):
+    X = rows_in(tmsm.Cap(CENTER, 0.9), 900).astype(np.float32)
+    looped = tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.9)).fit(X)
+    monkeypatch.setattr(row_sums, "_FEWEST_ROWS", 10**9)
+    by_arrays = tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.9)).fit(X)
+    np.testing.assert_allclose(looped.natural_params_, by_arrays.natural_params_, rtol=1e-12)
+
+
+def test_degrees_and_points_give_the_same_sums():
+    region = tmsm.Cap(CENTER, 0.9)
+    X = rows_in(region)
+    lon, lat = tmsm.xyz_to_lonlat(X)
+    program = program_of(MODEL, weights.Distance(), region)
+    points = program.run(RawBlock(0, X, None, None), "sums")
+    degrees = program.run_degrees(lon, lat, None, "sums")
+    np.testing.assert_allclose(degrees.values, points.values, rtol=0.0, atol=1e-12 * len(X))
+    lat[3] = 95.0
+    assert program.run_degrees(lon, lat, None, "sums") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "region", "weight"),
+    [
+        (tmsm.FisherBingham(), tmsm.Cap(CENTER, 0.9), weights.Distance()),
+        (MODEL, tmsm.LonLatBox(0.0, 0.0, 30.0, 30.0), weights.Distance()),
+        (MODEL, tmsm.Cap(CENTER, 0.9), weights.Distance("chordal")),
+        (MODEL, POLYGON, weights.Normal(3.0, 0.1)),
+        (MODEL, tmsm.Cap(CENTER, 0.9) & POLYGON, weights.Distance()),
+    ],
+)
+def test_what_has_no_loops_goes_by_arrays(model, region, weight):
+    assert program_of(model.on(tmsm.Sphere(2)), weight, region) is None
+
+
+def test_many_degrees_become_the_points_that_few_do():
+    rng = np.random.default_rng(0)
+    lon, lat = rng.uniform(-360.0, 360.0, 100_100), rng.uniform(-90.0, 90.0, 100_100)
+    lon[:5], lat[:5] = [0.0, 90.0, 180.0, -90.0, 270.0], [0.0, 0.0, 0.0, 90.0, -90.0]
+    X = tmsm.lonlat_to_xyz(lon, lat)
+    assert np.abs(X - point_at(lon, lat)).max() < 4e-16
+    np.testing.assert_array_equal(X[:5], point_at(lon[:5], lat[:5]))
+    lat[77] = np.nan
+    with pytest.raises(ValueError, match="position 77"):
+        tmsm.lonlat_to_xyz(lon, lat)
+
+
+def test_pieces_come_back_in_order_and_errors_pass():
+    with threads_of(3):
+        assert [found for _, found in map_in_order(lambda k: k * k, range(50))] == [k * k for k in range(50)]
+        with pytest.raises(ZeroDivisionError):
+            list(map_in_order(lambda k: 1 / (k - 7), range(50)))
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])
+def test_n_jobs_is_a_number_of_threads(n_jobs):
+    X = rows_in(tmsm.Cap(CENTER, 0.9), 50)
+    with pytest.raises((ValueError, TypeError), match="n_jobs must"):
+        tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.9), n_jobs=n_jobs).fit(X)
