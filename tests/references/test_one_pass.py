@@ -173,6 +173,16 @@ def test_rows_are_kept_evenly_whatever_the_blocks(few_kept):
         assert fit.kept_share == 1 / 8
 
 
+def test_large_blocks_go_through_loops_and_keep_the_same_rows():
+    X = MISES.sample(140_000, CAP, random_state=0, **TRUTH)
+    streams = [streamed(X, cuts) for cuts in ([], [60_000, 61_000], list(range(20_000, 140_000, 20_000)))]
+    whole = tmsm.ScoreMatching(MISES, CAP, SCALAR).fit(X)
+    for stream in streams:
+        np.testing.assert_array_equal(stream.result_.kept.source.table()[0], X[::4])
+        np.testing.assert_allclose(stream.natural_params_, whole.natural_params_, rtol=1e-10)
+        np.testing.assert_allclose(stream.covariance_, whole.covariance_, rtol=1e-8, atol=1e-15)
+
+
 def test_kept_rows_of_parts_are_even_however_many_there_are(few_kept):
     parts = [KeptRows.of_block(np.full((5, 3), float(k)), None, None, tmsm.manifolds.frames.PLAIN) for k in range(2000)]
     total = KeptRows.none(3)
