@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from tmsm.data.covariates import Covariates, Standard
+from tmsm.data.device_source import DeviceSource, is_on_device
 from tmsm.data.groups import Groups, GroupSums
 from tmsm.data.named_tables import FramedPoints, framed_points
 from tmsm.data.sources import ArraySource, RawBlock, Source
@@ -142,6 +143,11 @@ class Rows:
                     f"{region.manifold.embedding_dim} coordinates."
                 )
             return cls(X, region, outside)
+        if is_on_device(X):
+            if groups is not None or covariates is not None:
+                raise InvalidInputError("Rows on a graphics card take no groups or covariates: copy them to memory.")
+            device = DeviceSource.of(X, region.manifold)
+            return cls(replace(device, weight=check_sample_weight(sample_weight, len(device))), region, outside)
         framed = framed_points(X) if region.manifold.has_longitudes or isinstance(X, FramedPoints) else None
         table = region.manifold.as_rows(X if framed is None else framed.X)
         source = ArraySource(table, check_sample_weight(sample_weight, len(table)), groups, covariates)
@@ -252,10 +258,10 @@ class Rows:
         """
         total: Any = None
         n_outside = 0
-        blocks = with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows")
+        blocks = with_progress(self.source.loop_blocks(size), -(-len(self) // size), "reading rows")
         for raw, found in map_in_order(loop, blocks):
             if found is None or (found.n_outside and self.outside == "raise"):
-                block, block_outside = self._new_block(raw)
+                block, block_outside = self._new_block(self.source.in_memory(raw))
                 found = None if block is None else by_arrays(block)
             else:
                 block_outside = found.n_outside

@@ -58,6 +58,14 @@ class Source(ABC):
     def blocks(self, size: int) -> Iterator[RawBlock]:
         """All rows in order, at most so many at a time; each call begins anew, with the same blocks."""
 
+    def loop_blocks(self, size: int) -> Iterator[RawBlock]:
+        """The same for compiled loops, which take rows where they are, such as on a graphics card."""
+        return self.blocks(size)
+
+    def in_memory(self, raw: RawBlock) -> RawBlock:
+        """One of the `loop_blocks`, in memory."""
+        return raw
+
     @property
     def rereadable(self) -> bool:
         """Whether it can be read more than once."""

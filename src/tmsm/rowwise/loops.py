@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tmsm.foundation.compiled import compiled
-from tmsm.rowwise.kinds import BORDERS, TASKS, WEIGHTS
+from tmsm.rowwise.kinds import BORDERS, HEAD, ON_BORDER, TASKS, WEIGHTS
 from tmsm.rowwise.stages import (
     arc_stage,
     cap_stage,
@@ -19,18 +19,14 @@ from tmsm.rowwise.stages import (
     sum_stage,
 )
 
-__all__ = ["HEAD", "sum_block"]
+__all__ = ["sum_block"]
 
 _CAP, _ARCS = BORDERS.index("cap"), BORDERS.index("arcs")
 _DISTANCE, _SATURATING, _NORMAL = WEIGHTS.index("distance"), WEIGHTS.index("saturating"), WEIGHTS.index("normal")
 _SUMS, _SQUARES = TASKS.index("sums"), TASKS.index("squares")
 
-# Sums begin with: rows inside, those outside, those off the sphere, Σ w, Σ w², and the largest distance.
-HEAD = 6
 # Rows of a chunk: its arrays stay in the nearest cache.
 _CHUNK = 256
-# A distance up to this is rounding: the row lies on the border.
-_ON_BORDER = 8.0 * np.finfo(np.float64).eps
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -64,11 +60,11 @@ def sum_block(  # type: ignore[no-untyped-def]
             arc_stage(x, y, z, m, boxes, arcs, first, stack, bounds, d, u, v, w)
         outside = 0
         for i in range(m):
-            outside += not (d[i] > _ON_BORDER)
+            outside += not (d[i] > ON_BORDER)
             farthest[i] = max(farthest[i], d[i])
         if outside > 0:
             for i in range(m):
-                if not (d[i] > _ON_BORDER):
+                if not (d[i] > ON_BORDER):
                     d[i], s[i] = 0.0, 0.0
         if weight_kind == _DISTANCE:
             for i in range(m):

@@ -7,13 +7,14 @@ from typing import Any, final
 
 import numpy as np
 
+from tmsm.data.device_source import is_on_device
 from tmsm.data.sources import RawBlock
 from tmsm.foundation.arrays import FloatArray
 from tmsm.models.base import Model
 from tmsm.models.von_mises_fisher import VonMisesFisher
 from tmsm.regions import Region
 from tmsm.regions.borders import RowBorder
-from tmsm.rowwise.kinds import BORDERS, TASKS, WEIGHTS
+from tmsm.rowwise.kinds import BORDERS, HEAD, LENGTHS, TASKS, WEIGHTS
 from tmsm.weights import Weight
 
 __all__ = ["Program", "RowSums", "program_of"]
@@ -22,8 +23,6 @@ __all__ = ["Program", "RowSums", "program_of"]
 _CHEAP_BLOCK, _COSTLY_BLOCK = 2**17, 2**14
 _NONE = np.empty(0)
 _NO_TREE = np.empty((0, 6)), np.empty((0, 21)), np.zeros(1, dtype=np.int64)
-_LENGTHS = {"sums": 9, "squares": 6, "features": 54}
-_UPPER = np.triu_indices(3)
 
 
 @final
@@ -37,6 +36,13 @@ class RowSums:
     weight_squares: float
     farthest: float
     values: FloatArray
+
+    @classmethod
+    def of(cls, out: FloatArray) -> RowSums | None:
+        """What a loop gave; None where rows were off the sphere."""
+        if out[2] > 0.0:
+            return None
+        return cls(int(out[0]), int(out[1]), float(out[3]), float(out[4]), float(out[5]), out[HEAD:])
 
     def __add__(self, other: RowSums) -> RowSums:
         return RowSums(
@@ -87,7 +93,12 @@ class Program:
         return _COSTLY_BLOCK if self.border.kind == "arcs" else _CHEAP_BLOCK
 
     def run(self, raw: RawBlock, task: str, theta: FloatArray | None = None) -> RowSums | None:
-        """The sums of a block for one of the `kinds.TASKS`, about θ (3,); None where rows are off the sphere."""
+        """The sums of a block for one of the `kinds.TASKS`, about θ (3,); None where rows are off the sphere.
+
+        Rows on a graphics card are summed there.
+        """
+        if is_on_device(raw.X):
+            return self._on_device(raw, task, theta)
         points = np.ascontiguousarray(raw.X, dtype=np.float64).reshape(-1)
         return self._sums(points, _NONE, _NONE, raw.weight, task, theta)
 
@@ -107,9 +118,9 @@ class Program:
         task: str,
         theta: FloatArray | None,
     ) -> RowSums | None:
-        from tmsm.rowwise.loops import HEAD, sum_block
+        from tmsm.rowwise.loops import sum_block
 
-        out = np.zeros(HEAD + _LENGTHS[task])
+        out = np.zeros(HEAD + LENGTHS[task])
         tree: Any = self.border.tree or _NO_TREE
         sum_block(
             points, lon, lat, _NONE if weight is None else np.ascontiguousarray(weight),
@@ -117,9 +128,17 @@ class Program:
             WEIGHTS.index(self.weight), self.numbers, TASKS.index(task),
             np.zeros(3) if theta is None else np.ascontiguousarray(theta), out,
         )  # fmt: skip
-        if out[2] > 0.0:
-            return None
-        return RowSums(int(out[0]), int(out[1]), float(out[3]), float(out[4]), float(out[5]), out[HEAD:])
+        return RowSums.of(out)
+
+    def _on_device(self, raw: RawBlock, task: str, theta: FloatArray | None) -> RowSums | None:
+        from tmsm.rowwise.cuda import device_sums
+
+        return RowSums.of(
+            device_sums(
+                raw.X, raw.weight, (self.border.kind, self.weight, task), np.append(self.border.numbers, 0.0),
+                self.border.tree or _NO_TREE, self.numbers, np.zeros(3) if theta is None else theta,
+            )
+        )  # fmt: skip
 
 
 def program_of(model: Model, weight: Weight, region: Region) -> Program | None:

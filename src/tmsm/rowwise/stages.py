@@ -1,8 +1,7 @@
 """What is done to a chunk of rows, one stage after the other: load, border, weight, sums.
 
-Each stage is a short loop that compilers vectorise, over arrays that stay in the cache: so any border meets any weight,
-and nothing is compiled for each pair of them.  A row has its point (x, y, z), the signed distance d to the border with
-its gradient (u, v, w), the Laplacian of d where it is needed, and W = a P + c ννᵀ with div W = δ ν, ν = (u, v, w).
+Each stage is a short loop over a row function that compilers vectorise, over arrays that stay in the cache: so any
+border meets any weight, and nothing is compiled for each pair of them.  `functions` says what the arrays hold.
 """
 
 from __future__ import annotations
@@ -10,8 +9,10 @@ from __future__ import annotations
 import math
 
 from tmsm.foundation.compiled import compiled
-from tmsm.numerics.elementary import angle_of, sincos_of_degrees
+from tmsm.manifolds.lonlat_loops import place_row
 from tmsm.regions.polygon.arcs import nearest_arc
+from tmsm.rowwise.functions import cap_row, moment_row, normal_row, residual_row, saturating_row
+from tmsm.rowwise.kinds import ROUNDING, TOLERANCE
 
 __all__ = [
     "arc_stage",
@@ -30,9 +31,6 @@ __all__ = [
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": _FAST}
 
-# Squared norms: beyond the first a row is moved onto the sphere, beyond the second it is off it.
-_ROUNDING, _TOLERANCE = 1e-14, 2e-6
-
 
 @compiled(**_OPTIONS)
 def point_stage(flat, start, m, x, y, z):  # type: ignore[no-untyped-def]
@@ -43,8 +41,8 @@ def point_stage(flat, start, m, x, y, z):  # type: ignore[no-untyped-def]
         p, q, r = flat[j], flat[j + 1], flat[j + 2]
         x[i], y[i], z[i] = p, q, r
         off = abs(p * p + q * q + r * r - 1.0)
-        moved += off > _ROUNDING
-        wrong += not (off <= _TOLERANCE)
+        moved += off > ROUNDING
+        wrong += not (off <= TOLERANCE)
     if moved > 0:
         for i in range(m):
             scale = 1.0 / math.sqrt(x[i] * x[i] + y[i] * y[i] + z[i] * z[i])
@@ -59,9 +57,7 @@ def degree_stage(lon, lat, start, m, x, y, z):  # type: ignore[no-untyped-def]
     for i in range(m):
         a, b = lon[start + i], lat[start + i]
         wrong += not ((abs(a) <= 360.0) & (abs(b) <= 90.0))
-        sin_lon, cos_lon = sincos_of_degrees(a)
-        sin_lat, cos_lat = sincos_of_degrees(b)
-        x[i], y[i], z[i] = cos_lat * cos_lon, cos_lat * sin_lon, sin_lat
+        x[i], y[i], z[i] = place_row(a, b)
     return wrong
 
 
@@ -70,15 +66,7 @@ def cap_stage(x, y, z, m, center, d, u, v, w, laplacian):  # type: ignore[no-unt
     """The border of a cap: center (3,) and radius in one array."""
     a, b, c, radius = center[0], center[1], center[2], center[3]
     for i in range(m):
-        cosine = a * x[i] + b * y[i] + c * z[i]
-        # P c, of length sin ρ with ρ the angle to the centre; at the centre it is rounding noise.
-        p, q, r = a - cosine * x[i], b - cosine * y[i], c - cosine * z[i]
-        squared = p * p + q * q + r * r
-        inverse = 1.0 / math.sqrt(max(squared, 1e-300))
-        d[i] = radius - angle_of(squared * inverse, cosine)
-        laplacian[i] = -cosine * inverse
-        inverse = 0.0 if squared < 1e-30 else inverse
-        u[i], v[i], w[i] = p * inverse, q * inverse, r * inverse
+        d[i], u[i], v[i], w[i], laplacian[i] = cap_row(x[i], y[i], z[i], a, b, c, radius)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -90,72 +78,60 @@ def arc_stage(x, y, z, m, boxes, arcs, first, stack, bounds, d, u, v, w):  # typ
 
 @compiled(**_OPTIONS)
 def saturating_stage(d, m, scale, a, delta):  # type: ignore[no-untyped-def]
-    """W = g P with g = 1 − exp(−d/scale)."""
+    """The distance near the border, constant far from it."""
     inverse = 1.0 / scale
     for i in range(m):
-        a[i] = -math.expm1(-d[i] * inverse)
-        delta[i] = (1.0 - a[i]) * inverse
+        a[i], delta[i] = saturating_row(d[i], inverse)
 
 
 @compiled(**_OPTIONS)
 def normal_stage(d, laplacian, m, reach, power, c, delta):  # type: ignore[no-untyped-def]
-    """W = P − q ννᵀ with q = (1 − d/reach)^power."""
+    """Only motion across the border is damped."""
     inverse = 1.0 / reach
-    if power == 3.0:
+    if power == 3.0:  # a constant for the compiler: products instead of powers
         for i in range(m):
-            rest = max(1.0 - d[i] * inverse, 0.0)
-            slope = rest * rest
-            c[i] = -slope * rest
-            delta[i] = 3.0 * slope * inverse - slope * rest * laplacian[i]
+            c[i], delta[i] = normal_row(d[i], laplacian[i], inverse, 3.0)
     else:
         for i in range(m):
-            rest = max(1.0 - d[i] * inverse, 0.0)
-            slope = rest ** (power - 1.0)
-            c[i] = -slope * rest
-            delta[i] = power * slope * inverse - slope * rest * laplacian[i]
+            c[i], delta[i] = normal_row(d[i], laplacian[i], inverse, power)
 
 
 @compiled(**_OPTIONS)
 def sum_stage(x, y, z, u, v, w, a, c, delta, s, m, out):  # type: ignore[no-untyped-def]
-    """Add s A_i and s b_i for log p = θ·x: A = a P + c ννᵀ, b = δ ν − (2a + c) x, s the rows' weights."""
-    a00 = a01 = a02 = a11 = a12 = a22 = b0 = b1 = b2 = trace = 0.0
+    """Add s A_i, its upper triangle row by row, and s b_i, with weights s of the rows."""
+    t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = t8 = 0.0
     for i in range(m):
-        f, g = s[i] * a[i], s[i] * c[i]
-        trace += f
-        gu, gv, gw = g * u[i], g * v[i], g * w[i]
-        fx, fy, fz = f * x[i], f * y[i], f * z[i]
-        a00 += gu * u[i] - fx * x[i]
-        a01 += gu * v[i] - fx * y[i]
-        a02 += gu * w[i] - fx * z[i]
-        a11 += gv * v[i] - fy * y[i]
-        a12 += gv * w[i] - fy * z[i]
-        a22 += gw * w[i] - fz * z[i]
-        h, k = s[i] * delta[i], 2.0 * f + g
-        b0 += h * u[i] - k * x[i]
-        b1 += h * v[i] - k * y[i]
-        b2 += h * w[i] - k * z[i]
-    out[0] += a00 + trace
-    out[1] += a01
-    out[2] += a02
-    out[3] += a11 + trace
-    out[4] += a12
-    out[5] += a22 + trace
-    out[6] += b0
-    out[7] += b1
-    out[8] += b2
+        r0, r1, r2, r3, r4, r5, r6, r7, r8 = moment_row(
+            x[i], y[i], z[i], u[i], v[i], w[i], s[i] * a[i], s[i] * c[i], s[i] * delta[i]
+        )
+        t0 += r0
+        t1 += r1
+        t2 += r2
+        t3 += r3
+        t4 += r4
+        t5 += r5
+        t6 += r6
+        t7 += r7
+        t8 += r8
+    out[0] += t0
+    out[1] += t1
+    out[2] += t2
+    out[3] += t3
+    out[4] += t4
+    out[5] += t5
+    out[6] += t6
+    out[7] += t7
+    out[8] += t8
 
 
 @compiled(**_OPTIONS)
 def residual_stage(x, y, z, u, v, w, a, c, delta, s, m, theta, e, f, g):  # type: ignore[no-untyped-def]
-    """e_i = A_i θ + b_i of each row, times its weight."""
+    """The residual of each row at θ, times its weight."""
     p, q, r = theta[0], theta[1], theta[2]
     for i in range(m):
-        along, across = p * x[i] + q * y[i] + r * z[i], p * u[i] + q * v[i] + r * w[i]
-        # a (θ − (θ·x) x) + (c θ·ν + δ) ν − (2a + c) x
-        k, h = a[i] * (along + 2.0) + c[i], c[i] * across + delta[i]
-        e[i] = s[i] * (a[i] * p + h * u[i] - k * x[i])
-        f[i] = s[i] * (a[i] * q + h * v[i] - k * y[i])
-        g[i] = s[i] * (a[i] * r + h * w[i] - k * z[i])
+        e[i], f[i], g[i] = residual_row(
+            x[i], y[i], z[i], u[i], v[i], w[i], s[i] * a[i], s[i] * c[i], s[i] * delta[i], p, q, r
+        )
 
 
 @compiled(**_OPTIONS)
@@ -163,13 +139,9 @@ def feature_stage(x, y, z, u, v, w, a, c, s, m, features):  # type: ignore[no-un
     """The upper triangle of A_i, row by row, times the weight of the row: six rows of an array."""
     f0, f1, f2, f3, f4, f5 = features[0], features[1], features[2], features[3], features[4], features[5]
     for i in range(m):
-        f, g = s[i] * a[i], s[i] * c[i]
-        f0[i] = f + g * u[i] * u[i] - f * x[i] * x[i]
-        f1[i] = g * u[i] * v[i] - f * x[i] * y[i]
-        f2[i] = g * u[i] * w[i] - f * x[i] * z[i]
-        f3[i] = f + g * v[i] * v[i] - f * y[i] * y[i]
-        f4[i] = g * v[i] * w[i] - f * y[i] * z[i]
-        f5[i] = f + g * w[i] * w[i] - f * z[i] * z[i]
+        f0[i], f1[i], f2[i], f3[i], f4[i], f5[i], _, _, _ = moment_row(
+            x[i], y[i], z[i], u[i], v[i], w[i], s[i] * a[i], s[i] * c[i], 0.0
+        )
 
 
 @compiled(**_OPTIONS)
