@@ -33,6 +33,7 @@ __all__ = [
     "sum_equations",
     "sum_residuals",
     "tilt_equations",
+    "tilted_groups",
 ]
 
 # Tilting factors stay between e^−2 and e^2.
@@ -416,22 +417,26 @@ def _root_of(metric: FloatArray) -> FloatArray:
     return root
 
 
-def _tilt_groups(
-    equations: Equations, rows: Rows, theta: FloatArray, multiplier: FloatArray, metric: FloatArray
-) -> TiltedSums:
-    residuals = sum_residuals(equations, rows, theta)
+def tilted_groups(
+    residuals: ResidualSums, multiplier: FloatArray, metric: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The tilt of each group (G,), and of sums over groups those that `TiltedSums` has as plain and as squares."""
     assert residuals.by_group is not None
     parts, W = residuals.group_parts, residuals.weight_sum
     tilt = np.exp(np.clip(-(parts @ multiplier) / W, -_MAX_TILT, _MAX_TILT))
     leverage = row_squares(parts @ _root_of(metric).T) / W**2
+    plain = weighted_gram(parts, np.maximum(1.0 - leverage, _LEAST_REST) ** -2.0)
+    return tilt, plain, weighted_gram(residuals.by_group[:, :-1], tilt)
+
+
+def _tilt_groups(
+    equations: Equations, rows: Rows, theta: FloatArray, multiplier: FloatArray, metric: FloatArray
+) -> TiltedSums:
+    tilt, plain, squares = tilted_groups(sum_residuals(equations, rows, theta), multiplier, metric)
 
     def block_sums(block: Block) -> LinearSums:
         return LinearSums.of(equations.terms(block), block, block.weights() * tilt[block.groups])
 
     sums = rows.total(block_sums)
     assert sums is not None
-    return TiltedSums(
-        weighted_gram(parts, np.maximum(1.0 - leverage, _LEAST_REST) ** -2.0),
-        weighted_gram(residuals.by_group[:, :-1], tilt),
-        sums,
-    )
+    return TiltedSums(plain, squares, sums)
