@@ -385,9 +385,19 @@ def test_a_function_may_use_its_memory_again():
 
 def test_what_can_be_read_only_once():
     words = r"can be read only once, and fit reads rows several times: give each of its blocks to partial_fit, or pass "
-    refused(blocks(), rf"^An iterator of blocks {words}")
-    refused(table().to_reader(), rf"^A RecordBatchReader {words}")
+    likelihood = tmsm.TruncatedMLE(tmsm.VonMisesFisher(), REGION)
+    with pytest.raises(ValueError, match=rf"^An iterator of blocks {words}"):
+        likelihood.fit(blocks())
+    with pytest.raises(ValueError, match=rf"^A RecordBatchReader {words}"):
+        likelihood.fit(table().to_reader())
+    with pytest.raises(ValueError, match="can be read only once take no groups"):
+        estimator().fit(blocks(), groups=np.arange(N))
     whole = estimator().partial_fit(X)
+    for once in (blocks(), table().to_reader()):
+        fit = estimator().fit(once)
+        assert fit.n_samples_ == len(X)
+        np.testing.assert_allclose(fit.natural_params_, whole.natural_params_)
+        np.testing.assert_allclose(fit.covariance_, whole.covariance_, rtol=1e-6)
     parts = estimator()
     for batch in table().to_batches(max_chunksize=N):
         parts.partial_fit(batch)

@@ -64,7 +64,7 @@ class StreamedSource(Source):
         for block in evenly(self.pieces(), size):
             n += len(block.X)
             yield block
-        if n != len(self):
+        if self.rereadable and n != len(self):
             raise InvalidInputError(
                 f"{self.title} gave {n:,} rows in one pass and {len(self):,} in another: it must give the same rows "
                 "each time that it is read."

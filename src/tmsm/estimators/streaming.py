@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tmsm.data.opening import opened
 from tmsm.data.rows import Rows
 from tmsm.data.sources import Source
 from tmsm.estimators.bordered import BorderedEstimator
@@ -33,6 +35,7 @@ from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.pilot import OnePass, StatisticSquares
 from tmsm.matching.solve import Solution, solve
 from tmsm.matching.stacked import Stacked
+from tmsm.regions import Region
 from tmsm.weights import WeightPolicy
 from tmsm.weights.policies import ROWS_PER_SQUARE, Auto, Choice, Setting, Single, as_policy
 
@@ -77,6 +80,27 @@ class StreamingEstimator(BorderedEstimator):
     standard_errors: Any
     n_jobs: Any
     _stream: _Stream | None = None
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: Any = None,
+        covariates: Any = None,
+    ) -> Self:
+        if isinstance(X, str | os.PathLike | np.ndarray | list) or not isinstance(self.region, Region):
+            return super().fit(X, y, sample_weight, groups, covariates)
+        source = opened(X, self.region.manifold, sample_weight)
+        if source is None or source.rereadable:
+            return super().fit(X, y, sample_weight, groups, covariates)
+        if groups is not None or covariates is not None:
+            raise InvalidInputError(
+                "Rows that can be read only once take no groups or covariates in fit: give each block with its groups to "
+                "partial_fit, or pass what can be read again, such as a file."
+            )
+        self._forget()
+        return self.partial_fit(source)
 
     def partial_fit(
         self,
