@@ -96,7 +96,7 @@ class StreamingEstimator(BorderedEstimator):
             return super().fit(X, y, sample_weight, groups, covariates)
         if groups is not None or covariates is not None:
             raise InvalidInputError(
-                "Rows that can be read only once take no groups or covariates in fit: give each block with its groups to "
+                "Rows that can be read only once take no groups or covariates in fit: give blocks with their groups to "
                 "partial_fit, or pass what can be read again, such as a file."
             )
         self._forget()
