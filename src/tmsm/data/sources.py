@@ -71,6 +71,11 @@ class Source(ABC):
         return raw
 
     @property
+    def is_costly(self) -> bool:
+        """Whether reading the rows takes so long that one pass is better than two."""
+        return False
+
+    @property
     def rereadable(self) -> bool:
         """Whether it can be read more than once."""
         return True

@@ -48,6 +48,10 @@ class StreamedSource(Source):
         """All rows in order, in pieces of any size, none of them empty; each call begins anew."""
 
     @property
+    def is_costly(self) -> bool:
+        return True
+
+    @property
     def known_length(self) -> int | None:
         """Number of rows, where it is known before they are read."""
         return None

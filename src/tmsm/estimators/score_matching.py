@@ -344,8 +344,9 @@ class ScoreMatching(StreamingEstimator):
         return self._single_fit(problem, choice, moments, solution, squares, rows.n_outside)
 
     def _reference(self, problem: Problem, equations: OneWeight | WithCovariates) -> FloatArray | None:
-        """An estimate from some rows, about which the errors come from one reading where distances are costly."""
-        if not problem.rows.region.is_costly or loops_for(equations, problem.rows) is None:
+        """An estimate from some rows, about which the errors come from one reading where a second one is costly."""
+        costly = problem.rows.region.is_costly or problem.rows.source.is_costly
+        if not costly or loops_for(equations, problem.rows) is None:
             return None
         some = accumulate(equations, problem.rows.spread(_REFERENCE_ROWS))
         assert some is not None, "the sample has rows inside"
