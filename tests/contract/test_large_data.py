@@ -18,6 +18,7 @@ from tmsm.data.table_source import open_table
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 
 REGION = tmsm.LonLatBox(-10.0, 40.0, 20.0, 60.0)
+CAP = tmsm.Cap(tmsm.lonlat_to_xyz(5.0, 50.0), 0.6)
 N = 1000
 LON, LAT = np.random.default_rng(0).uniform([[-9.0], [41.0]], [[19.0], [59.0]], (2, N))
 
@@ -459,3 +460,15 @@ def test_rows_a_second_are_shown(monkeypatch, capsys):
     monkeypatch.setattr(progress, "PATIENCE", -1.0)
     assert list(progress.with_progress(range(4), None, "reading rows", lambda one: 1000)) == [0, 1, 2, 3]
     assert re.search(r"reading rows \([\d,]+ a second\)", stream.getvalue())
+
+
+def test_degrees_go_to_compiled_loops_as_they_are(monkeypatch):
+    usual = tmsm.ScoreMatching(tmsm.VonMisesFisher(), CAP, "geodesic").fit(table())
+    monkeypatch.setattr("tmsm.matching.row_sums._FEWEST_ROWS", 1)
+    monkeypatch.setattr("tmsm.data.opening._FEW_ROWS", 1)
+    looped = tmsm.ScoreMatching(tmsm.VonMisesFisher(), CAP, "geodesic").fit(table())
+    np.testing.assert_allclose(looped.natural_params_, usual.natural_params_, rtol=1e-10)
+    np.testing.assert_allclose(looped.covariance_, usual.covariance_, rtol=1e-8, atol=1e-12)
+    bad = table(lat=spoiled(LAT, 777, 95.0))
+    with pytest.raises(ValueError, match="row 777"):
+        tmsm.ScoreMatching(tmsm.VonMisesFisher(), CAP, "geodesic", outside="drop").fit(bad)

@@ -63,11 +63,11 @@ class Source(ABC):
         """All rows in order, at most so many at a time; each call begins anew, with the same blocks."""
 
     def loop_blocks(self, size: int) -> Iterator[RawBlock]:
-        """The same for compiled loops, which take rows where they are, such as on a graphics card."""
+        """The same for compiled loops, which take rows as they are: on a graphics card, or as degrees (n, 2)."""
         return self.blocks(size)
 
     def in_memory(self, raw: RawBlock) -> RawBlock:
-        """One of the `loop_blocks`, in memory."""
+        """One of the `loop_blocks` as points in memory."""
         return raw
 
     @property

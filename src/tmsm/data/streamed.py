@@ -64,8 +64,12 @@ class StreamedSource(Source):
         return n
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
+        return self._counted(self.pieces(), size)
+
+    def _counted(self, pieces: Iterator[RawBlock], size: int) -> Iterator[RawBlock]:
+        """Pieces in blocks of one size; an error where these are not as many rows as there were."""
         n = 0
-        for block in evenly(self.pieces(), size):
+        for block in evenly(pieces, size):
             n += len(block.X)
             yield block
         if self.rereadable and n != len(self):

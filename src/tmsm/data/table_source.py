@@ -269,6 +269,28 @@ class TableSource(StreamedSource):
             if len(batch):
                 yield self._piece(batch)
 
+    def loop_blocks(self, size: int) -> Iterator[RawBlock]:
+        if not self.coordinates.degrees or self.wanted is not None:
+            return self.blocks(size)
+        return self._counted(self._degrees(), size)
+
+    def _degrees(self) -> Iterator[RawBlock]:
+        """Longitudes and latitudes as they are, (n, 2): loops make points of them."""
+        for batch in self._batches():
+            if len(batch):
+                weight = None if self.weight is None else self._weights(batch, self.weight)
+                yield RawBlock(0, np.stack(self._coordinate_columns(batch)).T, weight, None)
+
+    def in_memory(self, raw: RawBlock) -> RawBlock:
+        if raw.X.shape[1] == self.n_columns:
+            return raw
+        try:
+            return replace(raw, X=self.coordinates.points(list(raw.X.T)))
+        except InvalidInputError:
+            if self.rereadable:
+                self._complain()
+            raise
+
     def _piece(self, batch: Batch) -> RawBlock:
         columns = self._coordinate_columns(batch)
         try:

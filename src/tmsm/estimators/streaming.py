@@ -91,6 +91,8 @@ class StreamingEstimator(BorderedEstimator):
     ) -> Self:
         if isinstance(X, str | os.PathLike | np.ndarray | list) or not isinstance(self.region, Region):
             return super().fit(X, y, sample_weight, groups, covariates)
+        self._forget()
+        self._why_not_fitted = "the last call to fit failed."
         source = opened(X, self.region.manifold, sample_weight)
         if source is None or source.rereadable:
             return super().fit(X, y, sample_weight, groups, covariates)
@@ -99,7 +101,6 @@ class StreamingEstimator(BorderedEstimator):
                 "Rows that can be read only once take no groups or covariates in fit: give blocks with their groups to "
                 "partial_fit, or pass what can be read again, such as a file."
             )
-        self._forget()
         return self.partial_fit(source)
 
     def partial_fit(

@@ -99,6 +99,8 @@ class Program:
         """
         if is_on_device(raw.X):
             return self._on_device(raw, task, theta)
+        if raw.X.shape[1] == 2:  # longitudes and latitudes
+            return self.run_degrees(raw.X[:, 0], raw.X[:, 1], raw.weight, task, theta)
         points = np.ascontiguousarray(raw.X, dtype=np.float64).reshape(-1)
         return self._sums(points, _NONE, _NONE, raw.weight, task, theta)
 
