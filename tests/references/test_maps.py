@@ -225,9 +225,12 @@ def test_squares_of_kernels_agree_with_the_direct_sum():
     a, kappa = rng.uniform(-3.0, 1.0, 300), 10.0 ** rng.uniform(-1.0, 3.0, 300)
     values = np.exp(a - 0.5 * kappa * ((Y[:, None, :] - centres[None]) ** 2).sum(axis=2))
     tree = KernelTree.of(centres)
-    np.testing.assert_allclose(tree.squares(Y, a, kappa, None), (values**2).sum(axis=1), rtol=1e-9)
+    unit = rng.uniform(-3.0, 3.0, 50)
+    plain = (values**2).sum(axis=1) * np.exp(-2.0 * unit)
+    np.testing.assert_allclose(tree.squares(Y, a, kappa, None, unit), plain, rtol=1e-9)
     together = np.stack([values[:, groups == k].sum(axis=1) for k in range(40)], axis=1)
-    np.testing.assert_allclose(tree.squares(Y, a, kappa, groups), (together**2).sum(axis=1), rtol=1e-9)
+    grouped = (together**2).sum(axis=1) * np.exp(-2.0 * unit)
+    np.testing.assert_allclose(tree.squares(Y, a, kappa, groups, unit), grouped, rtol=1e-9)
 
 
 @pytest.mark.parametrize("grouped", [False, True])
