@@ -392,7 +392,11 @@ def test_smoothing_does_not_follow_copies():
         assert fit.freedom_ < plain.freedom_ + 6.0
         assert fit.held_out_ == pytest.approx(plain.held_out_, abs=0.05)
     assert free.freedom_ > plain.freedom_ + 15.0
-    assert "250 independent places or groups" in dict(twice.facts())["rows"]
+    assert "1,000, in 250 different places" in dict(twice.facts())["rows"]
+    assert "in 250 groups" in dict(grouped.facts())["rows"]
+    # What the band takes for independent is said.
+    assert "rows are taken for independent, copies of a point too" in dict(twice.facts())["band"]
+    assert "groups are taken for independent" in dict(grouped.facts())["band"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tmsm.data.rows import Rows
-from tmsm.estimators.mapped import MapEstimator
+from tmsm.estimators.mapped import MapEstimator, taken_for_independent
 from tmsm.foundation.validation import check_count, check_number
 from tmsm.maps.kernel_density import KernelDensity
 from tmsm.maps.kernel_fit import KernelFit, KernelSettings, fit_kernels, log_seen
@@ -68,7 +68,13 @@ class AdaptiveKernel(MapEstimator):
     -----
     Widths are h = factor · d^power · d̄^(1 − power), d the distance to the k-th nearest place.  All of k, power, factor
     and the background are chosen by the likelihood of rows that are left out.  Copies of a row, or rows of its group,
-    are left out with it, and the widths of others are then those without it: the likelihood is that of new rows.
+    are left out with it, and the widths of others are then those without it: the likelihood is that of new rows.  Where
+    a place has rows of several groups, distances count it for one of these.
+
+    The band of `interval` and the intervals of shares are chance alone.  At peaks the map is too low and the band does
+    not know it.  Where the density rises towards the border, kernels are flatter than the truth by far more than the
+    band is wide, most of all in corners: there the band hardly ever holds the truth, and that of `DensityMap` does.
+    Rows are taken for independent, copies of a point too; rows that depend on each other belong to one group.
     """
 
     def __init__(
@@ -155,7 +161,12 @@ class AdaptiveKernel(MapEstimator):
         found.append(("held out", f"{fit.held_out:.5g}, the mean log density of rows that were left out"))
         if fit.exposure is not None:
             found.append(("exposure", f"{fit.exposure.description_of_values}; rows count with its inverse"))
-        found.append(("band", "chance alone: the bias of the smoothing is not in it"))
+        band = (
+            "chance alone, without the bias of the smoothing: too narrow at peaks, and far too narrow where the density"
+        )
+        border = " rises towards a border or a corner" if density.region.has_border else " bends sharply"
+        independent = taken_for_independent(fit.n_rows, fit.n_places, density.groups is not None)
+        found.append(("band", f"{band}{border}; {independent}"))
         return [*found, ("status", self.status_)]
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tmsm.data.rows import Rows
-from tmsm.estimators.mapped import MapEstimator
+from tmsm.estimators.mapped import MapEstimator, taken_for_independent
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_count, check_number, check_option
 from tmsm.maps.bases import BASES, MAX_DEGREE
@@ -36,8 +36,8 @@ class DensityMap(MapEstimator):
         How fine: on a surface there are (degree + 1)² functions.  "auto" takes 12, or fewer where the rows carry no
         more, and up to 18 where there is finer structure.
     smoothing
-        The ridge λ on the roughness ∫|D³f|² of the log density f; "auto" takes the one with the largest likelihood of
-        rows that are held out.
+        The ridge λ on the roughness of the log density, a measure of its third derivative squared whose constant
+        depends on the basis; "auto" takes the one with the largest likelihood of rows that are held out.
     method
         "likelihood": penalised maximum likelihood on nodes that stand for the region; "score": penalised score
         matching, which needs no integral; "auto": the first up to dimension two, else the second.
@@ -83,7 +83,8 @@ class DensityMap(MapEstimator):
     Notes
     -----
     The band of `interval` allows for the rows' chance and, on average over the region, for the bias that the smoothing
-    causes.  Where a peak is sharper than its surroundings the map is still too low there.
+    causes.  Where a peak is sharper than its surroundings the map is still too low there.  Rows are taken for
+    independent, copies of a point too; rows that depend on each other belong to one group.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class DensityMap(MapEstimator):
         chosen = fit.path.chosen
         found = [
             ("region", repr(density.region)),
-            ("rows", _rows_in_words(fit.n_rows, fit.n_places, fit.n_outside)),
+            ("rows", _rows_in_words(fit)),
             ("functions", f"{density.series.words}, {density.series.size} in all"),
         ]
         if np.isfinite(chosen.smoothing):
@@ -193,12 +194,12 @@ class DensityMap(MapEstimator):
             found.append(("nodes", f"{len(density.nodes.X):,} quadrature nodes"))
         if fit.exposure is not None:
             found.append(("exposure", fit.exposure.description_of_values))
-        found.append(
-            ("band", "chance and, on average over the region, the smoothing's bias; at sharp peaks too narrow")
-        )
+        band = "chance and, on average over the region, the smoothing's bias; at sharp peaks too narrow"
+        found.append(("band", f"{band}; {taken_for_independent(fit.n_rows, fit.n_places, fit.has_groups)}"))
         return [*found, ("status", self.status_)]
 
 
-def _rows_in_words(n: int, places: int, n_outside: int) -> str:
-    text = f"{n:,}" if places == n else f"{n:,}, in {places:,} independent places or groups"
-    return text + (f"; {n_outside:,} outside the region were dropped" if n_outside else "")
+def _rows_in_words(fit: SeriesFit) -> str:
+    what = "groups" if fit.has_groups else "different places"
+    text = f"{fit.n_rows:,}" if fit.n_places == fit.n_rows else f"{fit.n_rows:,}, in {fit.n_places:,} {what}"
+    return text + (f"; {fit.n_outside:,} outside the region were dropped" if fit.n_outside else "")

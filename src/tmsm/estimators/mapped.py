@@ -35,7 +35,7 @@ from tmsm.maps.shares import Share
 from tmsm.matching.exposure import KnownExposure
 from tmsm.regions import Region, SphericalPolygon
 
-__all__ = ["MapEstimator"]
+__all__ = ["MapEstimator", "taken_for_independent"]
 
 
 class MapEstimator(Contract):
@@ -399,3 +399,10 @@ class MapEstimator(Contract):
             return map_html(self)
         except Exception:  # a notebook that shows an object must not fail
             return f"<pre>{escape(repr(self))}</pre>"
+
+
+def taken_for_independent(n_rows: int, n_places: int, has_groups: bool) -> str:
+    """What a band takes for independent, in words."""
+    if has_groups:
+        return "groups are taken for independent"
+    return "rows are taken for independent" + (", copies of a point too" if n_places < n_rows else "")

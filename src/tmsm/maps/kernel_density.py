@@ -110,7 +110,7 @@ class KernelDensity(RegionDensity):
     @cached_property
     def _independent_weights(self) -> FloatArray:
         """Weights of what is independent, with sum one: of rows, or of groups where there are any."""
-        return self.weight if self.groups is None else np.bincount(self.groups, self.weight)
+        return self.weight if self.groups is None else np.bincount(self.groups, self.weight).astype(np.float64)
 
     def share_in(self, part: Region) -> Share:
         own = common_part(self.region, part)

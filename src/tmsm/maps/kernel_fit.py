@@ -97,7 +97,7 @@ def fit_kernels(rows: Rows, settings: KernelSettings) -> KernelFit:
             f"{in_number(count, what)} too few for kernels, whose widths come from distances between them: give "
             f"{_FEWEST_PLACES} at least."
         )
-    problem = _Problem(rows, region, folds.unit_labels, exposure, settings)
+    problem = _Problem(rows, region, folds, exposure, settings)
     return problem.finished(problem.chosen(), folds, rows)
 
 
@@ -105,7 +105,7 @@ class _Problem:
     """Rows with weight, their neighbours, and a tree of them."""
 
     def __init__(
-        self, rows: Rows, region: Region, units: IntArray, exposure: KnownExposure | None, settings: KernelSettings
+        self, rows: Rows, region: Region, folds: Folds, exposure: KnownExposure | None, settings: KernelSettings
     ) -> None:
         blocks = list(rows.map(lambda block: (block.X, block.weights(), block.groups)))
         X = np.concatenate([np.asarray(one) for one, _, _ in blocks])
@@ -114,7 +114,7 @@ class _Problem:
             raise EstimationError("sample_weight is zero for every row inside the region: there is nothing to fit.")
         counted = w > 0.0
         self.X, w = np.ascontiguousarray(X[counted]), w[counted]
-        self.units = np.unique(units[counted], return_inverse=True)[1]
+        self.units = np.unique(folds.unit_labels[counted], return_inverse=True)[1]
         self.groups: IntArray | None = None
         if rows.groups is not None:
             codes = np.concatenate([one for _, _, one in blocks if one is not None])[counted]
@@ -126,8 +126,13 @@ class _Problem:
         self.region, self.exposure, self.settings = region, exposure, settings
         Y = region.manifold.functions(self.X)
         ks = self._neighbour_counts
-        self.neighbours = Neighbours.of(Y, self.units, max(ks) + 1)
+        shared = None
+        if not folds.is_simple:
+            both = np.concatenate([folds.unit_labels[counted], folds.place_units[counted]])
+            self.units, shared = np.split(np.unique(both, return_inverse=True)[1], 2)
+        self.neighbours = Neighbours.of(Y, self.units, max(ks) + 1, shared)
         self.tree = KernelTree.of(Y)
+        self.left_out = _left_out_weights(Y, self.units, self.weight)
         self.depth = region.clearance(np.asfortranarray(self.X))[0] if region.has_border else None
         self.area = np.inf
         if has_nodes(region) and (region.manifold.is_closed or np.isfinite(region.bounds).all()):
@@ -194,8 +199,8 @@ class _Problem:
         near = self.neighbours.nearest[:, : 0 if self.groups is None else widths.k]
         reach = widths.reach(self.neighbours)
         kernels = self.tree.left_out_sums(self.judged, self.units, reach, near, *both)
-        # What is left has lost the weight of the unit that was left out.
-        own = np.bincount(self.units, self.weight)[self.units[self.judged]]
+        # What is left has lost the weight of the unit and the place that were left out.
+        own = self.left_out[self.judged]
         kernels -= np.log1p(-np.minimum(own, 1.0 - 1e-12))
         # Rows that stand for more count for more: the map is that of what is there.
         weight = self.weight[self.judged] / self.weight[self.judged].sum()
@@ -262,6 +267,14 @@ def log_seen(density: KernelDensity, exposure: KnownExposure) -> float:
     """Logarithm of the share of kernels that is seen, by the exposure at draws from them."""
     values = exposure.values_at(density.draw(_DRAWS, np.random.default_rng(0)))
     return float(np.log(np.exp(values - values.max()).mean()) + values.max())
+
+
+def _left_out_weights(Y: FloatArray, units: IntArray, weight: FloatArray) -> FloatArray:
+    """Weights of the unit and of the place of each row together, shape (n,)."""
+    places = np.unique(Y + 0.0, axis=0, return_inverse=True)[1].ravel()
+    pairs = np.unique(np.column_stack([units, places]), axis=0, return_inverse=True)[1].ravel()
+    parts = [np.bincount(labels, weight)[labels] for labels in (units, places, pairs)]
+    return np.asarray(parts[0] + parts[1] - parts[2])
 
 
 def _best(found: list[_Judged]) -> _Judged:

@@ -103,7 +103,7 @@ class KernelTree:
         with_it: tuple[FloatArray, FloatArray],
         without: tuple[FloatArray, FloatArray],
     ) -> FloatArray:
-        """Logarithms of the sums at some of the centres, numbers (m,), without the unit that each belongs to, (m,).
+        """Logarithms of the sums at some of the centres, numbers (m,), without the unit and the place of each, (m,).
 
         A kernel whose width depends on that unit, because it is within its reach (n,) or among its neighbours (n, k),
         is taken as it is ``without`` it: pairs (a, κ) of shape (n,) each.  The sums are right to six digits.
@@ -268,6 +268,8 @@ def _left_out_sums(  # type: ignore[no-untyped-def]
                 square = 0.0
                 for j in range(E):
                     square += (x[j] - centres[i, j]) ** 2
+                if square == 0.0:  # a copy in another unit
+                    continue
                 counted = square <= limits[i]
                 for j in range(near.shape[1]):
                     counted |= near[i, j] == own
