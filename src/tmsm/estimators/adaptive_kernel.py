@@ -71,9 +71,10 @@ class AdaptiveKernel(MapEstimator):
     are left out with it, and the widths of others are then those without it: the likelihood is that of new rows.  Where
     a place has rows of several groups, distances count it for one of these.
 
-    The band of `interval` and the intervals of shares are chance alone.  At peaks the map is too low and the band does
-    not know it.  Where the density rises towards the border, kernels are flatter than the truth by far more than the
-    band is wide, most of all in corners: there the band hardly ever holds the truth, and that of `DensityMap` does.
+    The band of `interval` and the intervals of shares are chance alone, that of rows at the widths that were chosen:
+    widths that follow few neighbours vary by themselves.  At peaks the map is too low and the band does not know it.
+    Where the density rises towards the border, kernels are flatter than the truth by far more than the band
+    is wide, most of all in corners: there the band hardly ever holds the truth, and that of `DensityMap` mostly does.
     Rows are taken for independent, copies of a point too; rows that depend on each other belong to one group.
     """
 

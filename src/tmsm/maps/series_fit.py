@@ -36,7 +36,7 @@ __all__ = ["SeriesFit", "SeriesSettings", "fit_series"]
 _DEGREES, _PLACES = (12, 18), 2
 _FEWEST_PLACES = 10
 # Where more than this share of what the ridge could keep small is free, the degree may be too low.
-_NEARLY_ALL = 0.8
+_NEARLY_ALL = 0.7
 # The ridge on the free functions, for each row: a coefficient of 30 costs as much as one row tells.
 _WEAK = 1e-3
 # The nodes may move the map by this share of its standard error.
