@@ -319,7 +319,7 @@ class _Problem:
         elif len(found.path.candidates) > 1 and freedom - n_free > _NEARLY_ALL * (size - n_free):
             notes.append(
                 f"{freedom:.0f} of {size} functions are free of the ridge: there is structure about as fine as degree "
-                f"{found.degree} can show, or finer, and AdaptiveKernel or a higher degree may resolve more."
+                f"{found.degree} can show, or finer, and {more}."
             )
         if self.method == "score":
             notes.append(
