@@ -4,17 +4,25 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.dataset as pa_ds
+import pyarrow.parquet as pq
 import pytest
 
 import tmsm
 from tests.contract.test_own_kinds import own
 from tmsm import weights
+from tmsm.data.block_factories import FactorySource
 from tmsm.data.groups import Groups
 from tmsm.data.sources import ArraySource, Source
+from tmsm.data.table_source import open_table
 from tmsm.manifolds import Manifold
 from tmsm.models import CosineVonMises, Local, Model, NonlinearModel, TrigonometricFamily
 from tmsm.regions import BorderView, Region
@@ -431,7 +439,58 @@ SOURCES: dict[str, Callable[[], Source]] = {
     "weights and groups": lambda: ArraySource(source_rows(), SOURCE_WEIGHT, Groups.of(np.arange(257) // 4, 257)),
     "rows backwards": lambda: ArraySource(source_rows()[::-1]),
     "parts": lambda: own().Parts(source_rows()[:1], source_rows()[1:100], source_rows()[100:]),
+    "a function": lambda: FactorySource(lambda: np.array_split(source_rows(), 9), tmsm.Sphere(2)),
+    "a table of Arrow": lambda: open_table(_source_table()),
+    "Parquet": lambda: open_table(_source_file("a.parquet")),
+    "Parquet with weights and groups": lambda: open_table(
+        _source_file("a.parquet"), sample_weight="w", groups="group", covariates=["w"]
+    ),
+    "some rows of Parquet": lambda: open_table(
+        _source_file("more.parquet"), sample_weight="w", where="kind = 'good'", missing="drop"
+    ),
+    "a folder": lambda: open_table(_source_file("folder")),
+    "CSV": lambda: open_table(_source_file("a.csv")),
+    "a stream of Arrow": lambda: open_table(_ArrowStream(_source_table())),
+    "a dataset": lambda: open_table(pa_ds.dataset(_source_file("folder"))),
 }
+
+
+class _ArrowStream:
+    """What nobody knows of but that Arrow can read it."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def _source_table() -> pa.Table:
+    x, y, z = source_rows().T
+    groups = [f"group {k // 4:02}" for k in range(257)]
+    return pa.table({"x": x, "other": np.arange(257), "y": y, "z": z, "w": SOURCE_WEIGHT, "group": groups})
+
+
+@lru_cache(maxsize=1)
+def _source_folder() -> TemporaryDirectory[str]:
+    place = TemporaryDirectory(prefix="tmsm-sources-")
+    folder, table = Path(place.name), _source_table()
+    pq.write_table(table, folder / "a.parquet", row_group_size=50)
+    pa_csv.write_csv(table, folder / "a.csv")
+    for number in range(3):
+        part = folder / "folder" / f"part={number}"
+        part.mkdir(parents=True)
+        pq.write_table(table.slice(100 * number, 100), part / "rows.parquet")
+    good = table.append_column("kind", pa.array(["good"] * 257))
+    bad = pa.table({"x": [None, 2.0], "y": [0.0, 0.0], "z": [1.0, 1.0], "w": [1.0, 1.0], "kind": ["good", "bad"]})
+    parts = [part for k in range(0, 257, 40) for part in (good.slice(k, 40), bad)]
+    whole = pa.concat_tables(parts, promote_options="default")
+    pq.write_table(whole, folder / "more.parquet")
+    return place
+
+
+def _source_file(name: str) -> Path:
+    return Path(_source_folder().name) / name
 
 
 def _bent(params: Any, x: Any) -> Any:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tmsm.manifolds import Euclidean, Hyperbolic, LevelSet, Product, Rotations, Sphere, Torus
     from tmsm.manifolds.coordinates import colatlon_to_xyz, lonlat_to_xyz, xyz_to_colatlon, xyz_to_lonlat
     from tmsm.manifolds.torus_angles import angles_to_torus, torus_to_angles
+    from tmsm.matching.saved_moments import load_moments
     from tmsm.models import (
         Bingham,
         ExponentialFamily,
@@ -102,6 +103,7 @@ __all__ = [
     "datasets",
     "errors",
     "load",
+    "load_moments",
     "lonlat_to_xyz",
     "report",
     "stein_test",
@@ -124,6 +126,7 @@ _HOMES = {
     "tmsm.manifolds": ("Euclidean", "Hyperbolic", "LevelSet", "Product", "Rotations", "Sphere", "Torus"),
     "tmsm.manifolds.coordinates": ("colatlon_to_xyz", "lonlat_to_xyz", "xyz_to_colatlon", "xyz_to_lonlat"),
     "tmsm.manifolds.torus_angles": ("angles_to_torus", "torus_to_angles"),
+    "tmsm.matching.saved_moments": ("load_moments",),
     "tmsm.models": (
         "Bingham",
         "ExponentialFamily",

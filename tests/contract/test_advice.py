@@ -19,11 +19,14 @@ PYTHON = re.compile(
 # What the command never passes on, or never asks for: words of such messages, by the reason.
 OUT_OF_REACH = {
     "streams are not read": "partial_fit",
+    "sums are not added": r"^Sums (about|with)|^These sums|load_moments\(",
     "points have no weights of their own": "sample_weight",
     "seeds are whole numbers": "random_state must be",
     "tables in memory": (
         r"[Tt]able (must|has|is|holds|of)|table_to_xyz|one direction a row is wanted|backend must|is lazy"
     ),
+    "functions that give blocks": r"function that gives blocks|Blocks of a function",
+    "columns that are found without options": "open_table",
     "objects of a wrong type": r"got …|such as (VonMisesFisher|Cap|Sphere)|method on\(manifold\)|\(…\)\.on",
     "notebooks": r"summary\(\) says more",
     "angles in radians": "numpy.radians",

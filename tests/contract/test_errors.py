@@ -249,11 +249,6 @@ def test_the_likelihood_needs_rows_inside(X):
         fit.n_nodes_  # noqa: B018
 
 
-def test_a_refined_fit_cannot_be_streamed(X):
-    with pytest.raises(ValueError, match="does not work with partial_fit"):
-        score_matching(refine="mle").partial_fit(X)
-
-
 @pytest.mark.parametrize("manifold", [tmsm.Sphere(1), tmsm.Sphere(3)], ids=repr)
 def test_kent_lives_on_the_ordinary_sphere(manifold):
     rows = manifold.uniform(50, 0)

@@ -98,7 +98,7 @@ print(message(lambda: fit.fit(cuda.to_device(X), groups=np.arange(12))))
 print(message(lambda: tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.3)).fit(cuda.to_device(X))))
 """
     off, columns, groups, outside = in_simulator(code).splitlines()
-    assert "12 of 12 rows off the sphere" in off
+    assert "12 of 12 rows that are no points on Sphere(dim=2)" in off
     assert "2 columns; points on Sphere(dim=2) have 3 coordinates" in columns
     assert "Rows on a graphics card take no groups" in groups
     assert "rows outside the region" in outside

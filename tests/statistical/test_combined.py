@@ -163,8 +163,6 @@ def test_objective_is_the_criterion_and_there_are_no_moments_to_add():
     assert 0.0 < fit.objective_ < 30 / 2000  # a χ² of six degrees of freedom over n
     with pytest.raises(ValueError, match="no moments to add"):
         _ = fit.moments_
-    with pytest.raises(ValueError, match="do not work with partial_fit"):
-        tmsm.ScoreMatching(model, ROUGH, "combined").partial_fit(X)
     assert isinstance(tmsm.ScoreMatching(model, ROUGH).partial_fit(X).weight_, weights.Saturating)
 
 

@@ -82,7 +82,7 @@ def compare(
     """Compare models and methods on the same points, by an information criterion that needs no normalising constant."""
     from tmsm.cli.borders import border_files, frame_of
     from tmsm.cli.inputs import Observed, make_estimator, read_background
-    from tmsm.cli.models import usual_method
+    from tmsm.cli.models import needs_whole, usual_method
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.rings import read_rings, ring_regions, spread_of
     from tmsm.cli.screen import show_data, show_table
@@ -99,6 +99,7 @@ def compare(
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
         outside=outside, exposure=exposure, covariates=covariate or [],
+        whole=next(filter(None, (needs_whole(model, named or [None]) for model in chosen.values())), None),
     )  # fmt: skip
     outer = ring_regions(rings, observed.border, frame)
     makers = [
@@ -110,6 +111,7 @@ def compare(
         make_estimator(
             method, model, observed.border, weight if method in ("score", "refined") else "auto",
             None if method == "naive" else observed.exposure, "--methods", with_covariates=bool(covariate),
+            outside=observed.outside,
         )
         for _, model, method in makers
     ]  # fmt: skip
@@ -125,7 +127,7 @@ def compare(
     compared = compare_fits(found, extrapolate=outer)
     rows = [_described(one, labels[one.index], found[one.index]) for one in compared]
     spread = spread_of(compared, [", ".join(label) for label in labels])
-    n = len(observed.points)
+    n = found[0].n_samples_
     if json:
         extra = {"extrapolation": {"unit": frame.unit.name, "distances": rings, "meaning": spread}} if rings else {}
         show_data({"n_samples": n, "fits": rows, **extra})

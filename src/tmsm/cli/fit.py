@@ -76,7 +76,7 @@ def fit(
     from tmsm.cli.borders import border_files, frame_of
     from tmsm.cli.factors import factor_notes, read_factors
     from tmsm.cli.inputs import Observed, check_factors, make_estimator, read_background, read_marks, read_power
-    from tmsm.cli.models import make_model
+    from tmsm.cli.models import make_model, needs_whole
     from tmsm.cli.outputs import check_outputs
     from tmsm.cli.results import show_result, write_pictures
     from tmsm.cli.streams import say
@@ -95,10 +95,11 @@ def fit(
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
         outside=outside, exposure=exposure, factors=factors, covariates=covariate or [],
+        whole=needs_whole(chosen, [method]),
     )  # fmt: skip
     estimator = make_estimator(
         method, chosen.on(observed.border.manifold) if factors else chosen, observed.border, weight, observed.exposure,
-        robust=power, with_covariates=bool(covariate),
+        robust=power, with_covariates=bool(covariate), outside=observed.outside,
     )  # fmt: skip
     estimator.fit(observed.points, groups=observed.labels, covariates=observed.covariates)
     show_result(estimator, json=json, save=save, report=report)

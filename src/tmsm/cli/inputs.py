@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,15 +12,19 @@ import numpy as np
 
 from tmsm.cli.borders import check_agreement, frame_of, read_region
 from tmsm.cli.factors import Factor, product_region, rows_within
+from tmsm.cli.large_points import LargePoints, large_points
 from tmsm.cli.models import usual_method
+from tmsm.cli.notes import notes_on_reading
 from tmsm.data.exposure_map import ExposureMap
 from tmsm.data.named_tables import FramedPoints
 from tmsm.data.point_files import PointFile, read_points
+from tmsm.data.point_rows import Request
 from tmsm.estimators import NaiveMLE, ScoreMatching, TruncatedMLE
 from tmsm.estimators.base import Estimator
 from tmsm.foundation.angles import parse_angle
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, UnknownColumnsError
+from tmsm.foundation.filters import Filter
 from tmsm.foundation.validation import check_option, parse_number
 from tmsm.manifolds.coordinates import lonlat_to_xyz
 from tmsm.manifolds.frames import EARTH, FRAMES, ICRS, Frame
@@ -44,8 +48,6 @@ __all__ = [
 ]
 
 METHODS = ("score", "refined", "mle", "naive")
-# Names of columns that hold hours.
-_HOURS = re.compile(r"hour|hrs?\b|[_\W]h\W?$", re.IGNORECASE)
 # Beyond such a share exact copies are worth a word.
 _MANY_COPIES = 0.05
 
@@ -60,6 +62,7 @@ def make_estimator(
     *,
     robust: float | Literal["auto"] | None = None,
     with_covariates: bool = False,
+    outside: str = "raise",
 ) -> Estimator:
     """The estimator that a method's name stands for; None for the method that suits the model."""
     if with_covariates and not model.is_linear:
@@ -88,9 +91,12 @@ def make_estimator(
     if method in ("naive", "mle"):
         if weight != "auto":
             raise InvalidInputError(f"--weight is for score matching, not for {option} {method}.")
-        return NaiveMLE(model) if method == "naive" else TruncatedMLE(model, region, log_exposure=exposure)
+        if method == "naive":
+            return NaiveMLE(model)
+        return TruncatedMLE(model, region, log_exposure=exposure).set_params(outside=outside)
     refine: Literal["mle"] | None = "mle" if method == "refined" else None
-    return ScoreMatching(model, region, weight, log_exposure=exposure, refine=refine, robust=robust)
+    matching = ScoreMatching(model, region, weight, log_exposure=exposure, refine=refine, robust=robust)
+    return matching.set_params(outside=outside)
 
 
 def check_factors(factors: Sequence[Factor], interaction: bool, others: Mapping[str, object]) -> None:
@@ -114,6 +120,8 @@ class Observed:
     exposure: ExposureMap | None
     inside: BoolArray
     factors: tuple[Factor, ...] = ()
+    # Points outside are not among those that estimators see.
+    outside = "raise"
 
     @classmethod
     def read(
@@ -131,14 +139,27 @@ class Observed:
         exposure: Path | None,
         factors: tuple[Factor, ...] = (),
         covariates: Sequence[str] = (),
-    ) -> Observed:
-        """From files; every problem is told before anything is fitted."""
+        whole: str | None = None,
+    ) -> Observed | LargePoints:
+        """From files; every problem is told before anything is fitted.
+
+        Folders and large files are read block by block, unless ``whole`` says what needs all points at once.
+        """
         check_option(outside, ["raise", "drop"], "--outside")
+        check_option(bad, ["raise", "skip"], "--bad")
         frame = frame_of(sky)
         names = [factor.column for factor in factors]
+        more = _checked_covariates(covariates, names)
+        request = Request(_split_columns(columns), groups, Filter.of(points_where), bad, frame, covariates=tuple(more))
+        with in_words_of_options():
+            source = large_points(points, request, "--also" if factors else whole)
+        if source is not None:
+            border, seen = read_region(region, where, frame), read_exposure(exposure, frame)
+            len(source)  # whatever is wrong with the file is told now
+            return LargePoints(source, border, seen, outside)
         table = read_table(
             points, columns, groups, where=points_where, bad=bad, frame=frame, also=names,
-            covariates=_checked_covariates(covariates, names),
+            covariates=more,
         )  # fmt: skip
         border, seen = read_region(region, where, frame), read_exposure(exposure, frame)
         inside = rows_inside(table, border, outside)
@@ -306,11 +327,18 @@ def read_table(
 ) -> PointFile:
     """A file of points, with the columns, rows and frame that options name."""
     check_option(bad, ["raise", "skip"], "--bad")
-    try:
+    with in_words_of_options():
         return read_points(
             points, _split_columns(columns), groups, where=where, bad=bad, frame=frame.name, also=also,
             covariates=covariates,
         )  # fmt: skip
+
+
+@contextmanager
+def in_words_of_options() -> Iterator[None]:
+    """Where columns are not clear, say so with the option that names them."""
+    try:
+        yield
     except UnknownColumnsError as error:
         other = FRAMES[error.frame] if error.frame else None
         also = "" if other is None else f", or use --sky {other.name}" if other.is_sky else ", or leave --sky out"
@@ -319,23 +347,10 @@ def read_table(
 
 def reading_notes(table: PointFile) -> list[str]:
     """What a reader of the results has to know about how the points were read."""
-    notes, name = [], table.path.name
-    if table.n_without:
-        notes.append(f"{table.n_without:,} rows of {name} have no coordinates and were left out.")
-    if table.n_bad:
-        rows = "1 bad row" if table.n_bad == 1 else f"{table.n_bad:,} bad rows"
-        notes.append(f"{rows} of {name} left out; the first: {table.first_bad}.")
-    if table.read_as == ICRS and _HOURS.search(table.columns[0]) and (np.abs(table.longitude) <= 24.0).all():
-        notes.append(
-            f"The column {table.columns[0]!r} of {name} looks like hours, and its values were taken for degrees: "
-            "multiply it by 15, or write 17:45:40."
-        )
-    if table.read_as != table.frame:
-        notes.append(
-            f"{name} has {' and '.join(table.read_as.coordinates)}, which were turned into "
-            f"{' and '.join(table.frame.coordinates)}."
-        )
-    return notes
+    return notes_on_reading(
+        table.path.name, table.n_without, table.n_bad, table.first_bad, table.columns, table.read_as, table.frame,
+        table.longitude,
+    )  # fmt: skip
 
 
 def _split_columns(text: str | None) -> list[str] | None:

@@ -106,7 +106,7 @@ def density_map(
     marks = read_marks(mark or [], frame_of(sky))
     observed = Observed.read(
         points, region, columns=columns, groups=groups, where=where, points_where=points_where, bad=bad, sky=sky,
-        outside=outside, exposure=exposure,
+        outside=outside, exposure=exposure, whole="a map",
     )  # fmt: skip
     for path in files:
         check_file(path, observed.border, frame_of(sky), step=step, nside=nside)

@@ -11,7 +11,7 @@ from tmsm.foundation.validation import check_option, parse_number
 from tmsm.models import Bingham, FisherBingham, HeavyTailed, Kent, Mixture, VonMisesFisher, Watson
 from tmsm.models.base import LinearModel, Model
 
-__all__ = ["MODELS", "knowable", "make_model", "usual_method"]
+__all__ = ["MODELS", "knowable", "make_model", "needs_whole", "usual_method"]
 
 MODELS: dict[str, type[Model]] = {
     "vmf": VonMisesFisher,
@@ -126,3 +126,10 @@ def _family(name: str, known: list[str], said: str) -> Model:
 def _linear(model: Model) -> LinearModel:
     assert isinstance(model, LinearModel), "components are exponential families"
     return model
+
+
+def needs_whole(model: Model, methods: Sequence[str | None]) -> str | None:
+    """What about a model or its methods needs all points in memory at once, in words; None where nothing does."""
+    if "naive" in methods:
+        return "the method naive"
+    return None if model.is_linear else "a mixture or a heavy tail"

@@ -60,7 +60,10 @@ def whole(at_least: int) -> Callable[[Any], int]:
 
 Points = Annotated[
     Path,
-    typer.Argument(metavar="POINTS", help="CSV and other tables of text, Parquet, GeoJSON, GeoPackage, shapefile."),
+    typer.Argument(
+        metavar="POINTS",
+        help="CSV and other tables of text, Parquet, GeoJSON, GeoPackage, shapefile; a folder of Parquet or CSV files.",
+    ),
 ]
 RegionText = Annotated[
     str,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -14,7 +15,7 @@ from tmsm.foundation.filters import named_list
 from tmsm.foundation.validation import as_float_array, find_missing
 from tmsm.foundation.values import ValueObject, frozen_array
 
-__all__ = ["Covariates", "Standard", "read_columns"]
+__all__ = ["ColumnSums", "Covariates", "CovariatesInBlocks", "Standard", "read_columns"]
 
 # A column whose part that the others do not explain is a smaller share of its spread is taken for one of them.
 _COLLINEAR = 1e-7
@@ -51,41 +52,25 @@ class Standard(ValueObject):
         """From the rows (n, q) that a fit uses; columns that tell nothing, or nothing new, are an error."""
         if weight is not None:
             values, weight = values[weight > 0.0], weight[weight > 0.0]
-        if len(values) < len(names) + 2:
-            raise EstimationError(
-                f"{len(values)} row{'s' * (len(values) != 1)} cannot determine the effects of {len(names)} "
-                f"covariate{'s' * (len(names) != 1)}; use more rows, or fewer covariates."
-            )
+        _check_number(len(values), names)
         center = np.average(values, axis=0, weights=weight)
         away = values - center
         scale = np.sqrt(np.average(away**2, axis=0, weights=weight))
         size = np.abs(values).max(axis=0)
         for k, name in enumerate(names):
-            if not scale[k] > _CONSTANT * size[k]:
-                raise EstimationError(
-                    f"The covariate {name!r} has the same value, {values[0, k]:.6g}, in all {len(values):,} rows that "
-                    "the fit uses, and its effect cannot be told from the constant: leave it out."
-                )
             usual = float(np.median(values[:, k]))
             others = int(np.count_nonzero(values[:, k] != usual))
-            if others < _FEWEST:
-                raise EstimationError(
-                    f"The covariate {name!r} differs from {usual:.6g} in {others} row{'s' * (others != 1)} only, which "
-                    "cannot carry its effect: leave it out."
-                )
+            constant = not scale[k] > _CONSTANT * size[k]
+            _check_spread(name, values[0, k] if constant else usual, others, len(values), constant=constant)
         unit = away / scale * (1.0 if weight is None else np.sqrt(weight / weight.mean())[:, None])
         known = np.ones((len(values), 0))
-        for k, name in enumerate(names):
+        for k in range(len(names)):
             column = unit[:, k]
             left = column - known @ (known.T @ column)
             left = left - known @ (known.T @ left)
             length = float(np.linalg.norm(left))
             if not length > _COLLINEAR * np.sqrt(len(values)):
-                raise EstimationError(
-                    f"The covariate {name!r} is a linear combination of the constant and of "
-                    f"{named_list(list(names[:k]))} in the rows that the fit uses, and their effects cannot be told "
-                    "apart: leave one of them out."
-                )
+                raise _collinear(names, k)
             known = np.column_stack([known, left / length])
         return cls(center, scale, values.min(axis=0), values.max(axis=0))
 
@@ -111,7 +96,108 @@ class Standard(ValueObject):
         return largest
 
 
+def _check_number(n: int, names: Sequence[str]) -> None:
+    if n < len(names) + 2:
+        raise EstimationError(
+            f"{n} row{'s' * (n != 1)} cannot determine the effects of {len(names)} "
+            f"covariate{'s' * (len(names) != 1)}; use more rows, or fewer covariates."
+        )
+
+
+def _check_spread(name: str, usual: float, others: int, n: int, *, constant: bool) -> None:
+    """Raise where a column is constant, or differs from its usual value in too few rows."""
+    if constant:
+        raise EstimationError(
+            f"The covariate {name!r} has the same value, {usual:.6g}, in all {n:,} rows that the fit uses, and its "
+            "effect cannot be told from the constant: leave it out."
+        )
+    if others < _FEWEST:
+        raise EstimationError(
+            f"The covariate {name!r} differs from {usual:.6g} in {others} row{'s' * (others != 1)} only, which "
+            "cannot carry its effect: leave it out."
+        )
+
+
+def _collinear(names: Sequence[str], k: int) -> EstimationError:
+    return EstimationError(
+        f"The covariate {names[k]!r} is a linear combination of the constant and of {named_list(list(names[:k]))} in "
+        "the rows that the fit uses, and their effects cannot be told apart: leave one of them out."
+    )
+
+
 @final
+@dataclass(frozen=True)
+class ColumnSums:
+    """What `Standard` needs of covariates that are read in blocks; the sums of two blocks are added.
+
+    Attributes
+    ----------
+    pilot, usual
+        Values near the mean, about which sums lose no digits, and the usual ones, shape (q,) each.
+    n, weight
+        Number of rows that count, and the sum of their weights.
+    first, second
+        Weighted sums of the columns, less the pilot (q,), and of their products (q, q).
+    low, high
+        The smallest and the largest values, shape (q,).
+    others
+        How many differ from the usual value, shape (q,).
+    """
+
+    pilot: FloatArray
+    usual: FloatArray
+    n: int
+    weight: float
+    first: FloatArray
+    second: FloatArray
+    low: FloatArray
+    high: FloatArray
+    others: IntArray
+
+    @classmethod
+    def of(cls, values: FloatArray, weight: FloatArray | None, like: FloatArray) -> ColumnSums:
+        """Of values (n, q) with weights (n,); ``like`` are some rows (m, q) that show what is usual."""
+        pilot, usual = like.mean(axis=0), np.median(like, axis=0)
+        if weight is not None:
+            values, weight = values[weight > 0.0], weight[weight > 0.0]
+        w = np.ones(len(values)) if weight is None else weight
+        away = values - pilot
+        low, high = values.min(axis=0, initial=np.inf), values.max(axis=0, initial=-np.inf)
+        others = np.count_nonzero(values != usual, axis=0)
+        return cls(pilot, usual, len(values), float(w.sum()), w @ away, (away.T * w) @ away, low, high, others)
+
+    def __add__(self, other: ColumnSums) -> ColumnSums:
+        return ColumnSums(
+            self.pilot,
+            self.usual,
+            self.n + other.n,
+            self.weight + other.weight,
+            self.first + other.first,
+            self.second + other.second,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.others + other.others,
+        )
+
+    def standard(self, names: Sequence[str]) -> Standard:
+        """Center and scale; columns that tell nothing, or nothing new, are an error."""
+        _check_number(self.n, names)
+        shift = self.first / self.weight
+        products = self.second / self.weight - np.outer(shift, shift)
+        scale = np.sqrt(np.maximum(np.diag(products), 0.0))
+        size = np.maximum(np.abs(self.low), np.abs(self.high))
+        for k, name in enumerate(names):
+            constant = not scale[k] > _CONSTANT * size[k]
+            _check_spread(name, self.usual[k], int(self.others[k]), self.n, constant=constant)
+        left = products / np.outer(scale, scale)
+        for k in range(len(names)):
+            # What is left of each column when those before it are taken out: squared lengths, in units of its spread.
+            if not left[k, k] > _COLLINEAR**2:
+                raise _collinear(names, k)
+            left = left - np.outer(left[:, k], left[k]) / left[k, k]
+        return Standard(self.pilot + shift, scale, self.low, self.high)
+
+
 @dataclass(frozen=True, eq=False)
 class Covariates:
     """Columns of numbers, one row for each point of a table.
@@ -170,6 +256,29 @@ class Covariates:
     def resampled(self, chosen: IntArray, standard: Standard) -> Covariates:
         """Rows drawn from these, centred and scaled as the fit of all of them was."""
         return Covariates(self.values[chosen], self.names, standard)
+
+
+@final
+class CovariatesInBlocks(Covariates):
+    """Those of rows that are read in blocks, which bring their numbers: those of all rows are read when asked for.
+
+    Parameters
+    ----------
+    names
+        Of the columns.
+    read
+        What gives the values of all rows, shape (n, q).
+    """
+
+    def __init__(self, names: tuple[str, ...], read: Callable[[], FloatArray]) -> None:
+        for name, value in (("names", names), ("standard", None), ("_read", read)):
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """Shape (n, q)."""
+        found: FloatArray = self._read()  # type: ignore[attr-defined]
+        return found
 
 
 def read_columns(Z: Any, what: str, names: Sequence[str] | None = None) -> tuple[FloatArray, tuple[str, ...]]:

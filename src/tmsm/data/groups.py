@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -11,13 +13,12 @@ from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.validation import find_missing
 
-__all__ = ["GroupSums", "Groups", "require_groups"]
+__all__ = ["GroupSums", "Groups", "GroupsInBlocks", "require_groups"]
 
 # Whole numbers within so many times their count are numbered without being sorted, some at a time.
 _DENSE, _PIECE = 4, 65536
 
 
-@final
 @dataclass(frozen=True)
 class Groups:
     """Which group each row of a table belongs to.
@@ -84,6 +85,29 @@ class Groups:
         drawn = rng.integers(self.count, size=self.count)
         rows = np.concatenate([order[starts[g] : starts[g + 1]] for g in drawn])
         return rows, np.repeat(np.arange(self.count), np.diff(starts)[drawn])
+
+
+@final
+class GroupsInBlocks(Groups):
+    """Groups of rows that are read in blocks, which bring their numbers: those of all rows are read when asked for.
+
+    Parameters
+    ----------
+    count
+        Number of groups.
+    read
+        What gives the numbers of all rows, shape (n,).
+    """
+
+    def __init__(self, count: int, read: Callable[[], IntArray]) -> None:
+        object.__setattr__(self, "count", count)
+        object.__setattr__(self, "_read", read)
+
+    @cached_property
+    def codes(self) -> IntArray:
+        """Numbers from 0 on, shape (n,)."""
+        found: IntArray = self._read()  # type: ignore[attr-defined]
+        return found
 
 
 def _of_numbers(labels: np.ndarray[Any, Any]) -> Groups:

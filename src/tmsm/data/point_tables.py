@@ -19,7 +19,7 @@ from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.validation import is_number
 
-__all__ = ["read_text"]
+__all__ = ["TextStart", "read_text", "text_start"]
 
 _BLOCK = 100_000
 _LARGE = 20_000_000  # bytes
@@ -36,7 +36,7 @@ _Row = tuple[int, list[str]]
 
 
 @dataclass(frozen=True)
-class _Start:
+class TextStart:
     """What stands before the rows: the separator (None for blanks), the line of names, and how many lines there are.
 
     ``waiting`` is the first row where it had to be read to know.
@@ -48,20 +48,34 @@ class _Start:
     waiting: str
     remarks: bool
 
+    @property
+    def quoting(self) -> Any:
+        """How cells may be quoted, as the csv module says it."""
+        return csv.QUOTE_NONE if self.remarks and self.delimiter == "|" else csv.QUOTE_MINIMAL
+
+    @property
+    def quote(self) -> Any:
+        """The same for pyarrow."""
+        return False if self.quoting == csv.QUOTE_NONE else '"'
+
+    @property
+    def header(self) -> list[str]:
+        """Names of the columns of a table with a separator."""
+        return next(csv.reader([self.names], delimiter=self.delimiter or ",", quoting=self.quoting), [])
+
 
 def read_text(path: Path, delimiter: str | None, request: Request) -> PointFile:
     """Points of a table of text; ``delimiter`` is what its ending says, or None."""
     try:
         with open_text(path) as file:
-            start = _start(file, delimiter, path.name)
+            start = text_start(file, delimiter, path.name)
             size = path.stat().st_size
             if start.delimiter is None:
                 header, found = _blank_separated(start, file, request, path.name)
                 rows = iter(found)
             else:
-                quoting: Any = csv.QUOTE_NONE if start.remarks and start.delimiter == "|" else csv.QUOTE_MINIMAL
-                header = next(csv.reader([start.names], delimiter=start.delimiter, quoting=quoting), [])
-                rows = _separated(start, file, quoting, size)
+                header = start.header
+                rows = _separated(start, file, size)
             places = request.places(header, path.name)
             if size > _LARGE and start.delimiter is not None and not places.wkt and not places.also:
                 quick = _read_large(path, start, header, places, request)
@@ -72,7 +86,8 @@ def read_text(path: Path, delimiter: str | None, request: Request) -> PointFile:
         raise InvalidInputError(f"{path.name} cannot be read: {error}.") from None
 
 
-def _start(file: TextIO, delimiter: str | None, name: str) -> _Start:
+def text_start(file: TextIO, delimiter: str | None, name: str) -> TextStart:
+    """What stands before the rows of a table of text; ``delimiter`` is what its ending says, or None."""
     line, lines = file.readline(), 1
     if "\0" in line:
         raise InvalidInputError(f"{name} is no plain text (UTF-16, or a workbook): save it as CSV in UTF-8.")
@@ -93,13 +108,13 @@ def _start(file: TextIO, delimiter: str | None, name: str) -> _Start:
         delimiter = delimiter if delimiter in names else None
         if delimiter is None and len(names.split()) < 2:
             delimiter = ","
-    return _Start(delimiter, names, lines, waiting, bool(remark))
+    return TextStart(delimiter, names, lines, waiting, bool(remark))
 
 
-def _separated(start: _Start, file: TextIO, quoting: Any, size: int) -> Iterator[_Row]:
+def _separated(start: TextStart, file: TextIO, size: int) -> Iterator[_Row]:
     """Rows that are not empty, with a progress bar for large files."""
     reader = csv.reader(
-        chain([start.waiting] if start.waiting else [], file), delimiter=start.delimiter or ",", quoting=quoting
+        chain([start.waiting] if start.waiting else [], file), delimiter=start.delimiter or ",", quoting=start.quoting
     )
 
     def blocks() -> Iterator[list[_Row]]:
@@ -143,7 +158,9 @@ def _gathered(
     return found.file(path, (header[i].strip(), header[j].strip()))
 
 
-def _read_large(path: Path, start: _Start, header: Sequence[str], places: Places, request: Request) -> PointFile | None:
+def _read_large(
+    path: Path, start: TextStart, header: Sequence[str], places: Places, request: Request
+) -> PointFile | None:
     """By pyarrow, which reads twenty times as fast; None where it is absent or finds anything amiss."""
     try:
         import pyarrow as pa
@@ -155,12 +172,11 @@ def _read_large(path: Path, start: _Start, header: Sequence[str], places: Places
     types = {names[place]: pa.string() for place in places.all} | dict.fromkeys(both, pa.float64())
     if any(places.longitude == place or places.latitude == place for place in (places.groups, *places.asked.values())):
         return None  # one column, both as a number and as a text
-    quote: Any = False if start.remarks and start.delimiter == "|" else '"'
     try:
         table = arrow.read_csv(
             path,
             arrow.ReadOptions(column_names=names, skip_rows=start.lines),
-            arrow.ParseOptions(delimiter=start.delimiter, newlines_in_values=True, quote_char=quote),
+            arrow.ParseOptions(delimiter=start.delimiter, newlines_in_values=True, quote_char=start.quote),
             arrow.ConvertOptions(include_columns=list(types), column_types=types),
         )
     except (pa.ArrowException, OSError):
@@ -190,7 +206,7 @@ def _read_large(path: Path, start: _Start, header: Sequence[str], places: Places
     return PointFile(path, lon[good], lat[good], labels, without, used, frame=places.frame, read_as=places.frame)
 
 
-def _blank_separated(start: _Start, file: TextIO, request: Request, name: str) -> tuple[list[str], list[_Row]]:
+def _blank_separated(start: TextStart, file: TextIO, request: Request, name: str) -> tuple[list[str], list[_Row]]:
     """Names and rows of a table with blanks between its columns, or with columns of fixed width."""
     given = start.names.expandtabs().rstrip()
     found = [

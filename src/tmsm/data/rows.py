@@ -9,11 +9,12 @@ from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
-from tmsm.data.covariates import Covariates, Standard
+from tmsm.data.covariates import ColumnSums, Covariates, CovariatesInBlocks, Standard
 from tmsm.data.device_source import DeviceSource, is_on_device
 from tmsm.data.groups import Groups, GroupSums
-from tmsm.data.named_tables import FramedPoints, framed_points
+from tmsm.data.opening import as_table, opened
 from tmsm.data.sources import ArraySource, RawBlock, Source
+from tmsm.data.streamed import refuse_one_pass
 from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.progress import with_progress
@@ -132,9 +133,20 @@ class Rows:
     ) -> Rows:
         """Of a table in memory, (n, D), with weights (n,), groups and covariates; or of a source, which has its own.
 
-        Where the manifold has longitudes, a table may have them in columns with names.
+        Where the manifold has longitudes, a table may have them in columns with names.  Files and all else that is read
+        in blocks are `opened`.
         """
+        if is_on_device(X):
+            device = DeviceSource.of(X, region.manifold)
+            rows = cls(replace(device, weight=check_sample_weight(sample_weight, len(device))), region, outside)
+            rows = rows if groups is None else rows.with_groups(groups)
+            return rows if covariates is None else rows.with_covariates(covariates)
+        source = opened(X, region.manifold, sample_weight)
+        if source is not None and source is not X:
+            sample_weight = None  # it has them
+        X = X if source is None else source
         if isinstance(X, Source):
+            refuse_one_pass(X)
             if sample_weight is not None or groups is not None or covariates is not None:
                 raise InvalidInputError("A source of rows brings its own weights and groups: give none beside it.")
             if X.n_columns != region.manifold.embedding_dim or len(X) == 0:
@@ -142,16 +154,10 @@ class Rows:
                     f"The source has {len(X):,} rows of {X.n_columns} columns; points on {region.manifold!r} have "
                     f"{region.manifold.embedding_dim} coordinates."
                 )
-            return cls(X, region, outside)
-        if is_on_device(X):
-            device = DeviceSource.of(X, region.manifold)
-            rows = cls(replace(device, weight=check_sample_weight(sample_weight, len(device))), region, outside)
-            rows = rows if groups is None else rows.with_groups(groups)
-            return rows if covariates is None else rows.with_covariates(covariates)
-        framed = framed_points(X) if region.manifold.has_longitudes or isinstance(X, FramedPoints) else None
-        table = region.manifold.as_rows(X if framed is None else framed.X)
-        source = ArraySource(table, check_sample_weight(sample_weight, len(table)), groups, covariates)
-        return cls(source, region, outside, PLAIN if framed is None else framed.frame)
+            return cls(X, region, outside, X.frame)
+        table, frame = as_table(X, region.manifold)
+        weight = check_sample_weight(sample_weight, len(table))
+        return cls(ArraySource(table, weight, groups, covariates), region, outside, frame)
 
     # Whether `map` reads the source in blocks, that threads can share.
     comes_in_blocks = True
@@ -174,6 +180,15 @@ class Rows:
         columns = self.covariates
         if columns is None or columns.standard is not None:
             return None if columns is None else columns.standard
+        if isinstance(columns, CovariatesInBlocks):
+            like = self.sample().covariates
+            assert like is not None, "there are some"
+            near = like.values
+            total = self.total(
+                lambda block: ColumnSums.of(cast(FloatArray, block.covariates), block.sample_weight, near)
+            )
+            assert total is not None, "the sample has rows inside"
+            return total.standard(columns.names)
         found = list(self.map(lambda block: (cast(FloatArray, block.covariates), block.weights())))
         values, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return Standard.of(values, weights if self.source.weighted else None, columns.names)
@@ -217,7 +232,7 @@ class Rows:
         n_outside = 0
         size = self._block_size
         with single_threaded(len(self) * self.source.n_columns):
-            for raw in with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows"):
+            for raw in with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows", _length):
                 block, block_outside = self._block(raw)
                 n_outside += block_outside
                 if block is not None:
@@ -243,7 +258,7 @@ class Rows:
 
         size, n_outside = self._block_size, 0
         with single_threaded(len(self) * self.source.n_columns):
-            blocks = with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows")
+            blocks = with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows", _length)
             for _, (part, block_outside) in map_in_order(work, blocks):
                 n_outside += block_outside
                 if part is not None:
@@ -261,7 +276,7 @@ class Rows:
         """
         total: Any = None
         n_outside = 0
-        blocks = with_progress(self.source.loop_blocks(size), -(-len(self) // size), "reading rows")
+        blocks = with_progress(self.source.loop_blocks(size), -(-len(self) // size), "reading rows", _length)
         for raw, found in map_in_order(loop, blocks):
             if found is None or (found.n_outside and self.outside == "raise"):
                 block, block_outside = self._new_block(self.source.in_memory(raw))
@@ -311,14 +326,18 @@ class Rows:
     def _columns_of(self, values: FloatArray | None) -> Covariates | None:
         """Covariates (m, q) of some of the rows, with the names that those of all have."""
         columns = self.covariates
-        return None if columns is None or values is None else replace(columns, values=values)
+        return None if columns is None or values is None else Covariates(values, columns.names, columns.standard)
 
     def _first_rows(self) -> Sample:
         """The first rows that count, of a table in which these are rare."""
         none, q = np.zeros(0, dtype=np.intp), 0 if self.covariates is None else len(self.covariates.names)
         found = [(np.empty((0, self.source.n_columns)), np.empty(0), none, np.empty((0, q)))]
+        n = 0
         for block in self.map(lambda block: block):
             w = block.weights()
+            if n >= _SAMPLE_ROWS:
+                continue  # only to count what lies outside
+            n += int(np.count_nonzero(w > 0.0))
             codes = np.zeros(len(w), dtype=np.intp) if block.groups is None else block.groups
             values = np.empty((len(w), 0)) if block.covariates is None else block.covariates
             found.append((block.X[w > 0.0], w[w > 0.0], codes[w > 0.0], values[w > 0.0]))
@@ -375,6 +394,14 @@ class Rows:
     def with_groups(self, groups: Groups | None) -> Rows:
         """The same rows, known to come in these groups."""
         return Rows(self.source.with_groups(groups), self.region, self.outside, self.frame)
+
+    def grouped(self, labels: Any) -> Rows:
+        """The same rows in groups, by their labels, or by the name of a column of a source."""
+        return Rows(self.source.grouped(labels), self.region, self.outside, self.frame)
+
+    def described(self, covariates: Any) -> Rows:
+        """The same rows with covariates, from a table, or by names of columns of a source."""
+        return Rows(self.source.described(covariates), self.region, self.outside, self.frame)
 
     def with_covariates(self, covariates: Covariates | None) -> Rows:
         """The same rows with these covariates."""
@@ -499,6 +526,28 @@ class Rows:
         if not self._settled:
             on_manifold, moved = self.region.manifold.settle(X)
             if not on_manifold:
-                raise InvalidInputError(str(self.region.manifold.reason(self.source.table()[0])))
+                raise InvalidInputError(self._describe_strays())
             self._moved |= moved
         return X
+
+    def _describe_strays(self) -> str:
+        """Say which rows are no points of the manifold."""
+        manifold = self.region.manifold
+        if isinstance(self.source, ArraySource):
+            return str(manifold.reason(self.source.X))
+        count, first, shown = 0, -1, ""
+        for raw in self.source.blocks(_SAMPLE_ROWS):
+            X = np.asarray(raw.X, dtype=np.float64)
+            bad = ~manifold.contains(X)
+            if bad.any() and first < 0:
+                first = raw.start + int(np.argmax(bad))
+                shown = ", ".join(f"{value:.6g}" for value in X[np.argmax(bad)])
+            count += int(np.count_nonzero(bad))
+        return (
+            f"X has {count:,} of {len(self):,} rows that are no points on {manifold!r} (first: "
+            f"{self.source.place_of(first)}: {shown}). Mend them, or leave such points out."
+        )
+
+
+def _length(raw: RawBlock) -> int:
+    return len(raw.X)

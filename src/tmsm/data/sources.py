@@ -5,9 +5,10 @@ An array is the first kind.  A new kind gives `blocks`, `sample` and a few facts
 
 from __future__ import annotations
 
+import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from tmsm.data.covariates import Covariates
 from tmsm.data.groups import Groups
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.manifolds.frames import PLAIN, Frame
 
 __all__ = ["ArraySource", "RawBlock", "Source"]
 
@@ -23,6 +25,8 @@ T = TypeVar("T")
 
 # Rows that are read at a time where a source gives nothing faster.
 _READ_ROWS = 65536
+# Bytes of a memory map that stay in memory behind the rows that are read.
+_MAPPED_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -67,9 +71,23 @@ class Source(ABC):
         return raw
 
     @property
+    def is_costly(self) -> bool:
+        """Whether reading the rows takes so long that one pass is better than two."""
+        return False
+
+    @property
     def rereadable(self) -> bool:
         """Whether it can be read more than once."""
         return True
+
+    @property
+    def frame(self) -> Frame:
+        """What the points stand for, as far as their columns say."""
+        return PLAIN
+
+    def place_of(self, row: int) -> str:
+        """Where a row is, for an error message."""
+        return f"row {row:,}"
 
     @property
     def weighted(self) -> bool:
@@ -85,6 +103,10 @@ class Source(ABC):
         """The same rows, known to come in these groups."""
         raise InvalidInputError(f"{type(self).__name__} does not take groups: its blocks would have to name them.")
 
+    def grouped(self, labels: Any) -> Source:
+        """The same rows in groups: one label a row, or what else this kind of source takes for them."""
+        return self.with_groups(Groups.of(labels, len(self)))
+
     @property
     def covariates(self) -> Covariates | None:
         """What else is known of every row; None where nothing is."""
@@ -93,6 +115,10 @@ class Source(ABC):
     def with_covariates(self, covariates: Covariates | None) -> Source:
         """The same rows with these covariates."""
         raise InvalidInputError(f"{type(self).__name__} does not take covariates: its blocks would have to hold them.")
+
+    def described(self, covariates: Any) -> Source:
+        """The same rows with covariates: a table with a row for each, or what else this kind of source takes."""
+        return self.with_covariates(Covariates.of(covariates, len(self)))
 
     def stride(self, n: int) -> int:
         """A `sample` of at most n rows takes one row of every so many."""
@@ -162,6 +188,28 @@ class Source(ABC):
         return X, np.concatenate([cast(FloatArray, block.weight) for block in blocks]) if self.weighted else None
 
 
+def _pages_of(X: np.ndarray[Any, Any]) -> Callable[[int], None]:
+    """What gives the pages of a memory map back to the system, up to a row: it keeps those that were read, else.
+
+    Of anything but a whole map that nobody changes in memory alone, nothing is done.
+    """
+    base = X.base
+    if not (isinstance(X, np.memmap) and isinstance(base, mmap.mmap) and X.mode in ("r", "r+")):
+        return lambda row: None
+    if not X.flags.c_contiguous or not hasattr(mmap, "MADV_DONTNEED") or not len(X):
+        return lambda row: None
+    done, ahead, row_bytes = 0, X.offset % mmap.ALLOCATIONGRANULARITY, X.nbytes // len(X)
+
+    def let_go(row: int) -> None:
+        nonlocal done
+        end = min((ahead + row * row_bytes) // mmap.PAGESIZE * mmap.PAGESIZE, len(base))
+        if end - done >= _MAPPED_BYTES or (row >= len(X) and end > done):
+            base.madvise(mmap.MADV_DONTNEED, done, end - done)
+            done = end
+
+    return let_go
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class ArraySource(Source):
@@ -210,10 +258,24 @@ class ArraySource(Source):
         return RawBlock(piece.start or 0, self.X[piece], weight, groups, covariates)
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        return (self._piece(slice(start, start + size)) for start in range(0, len(self.X), size))
+        let_go = _pages_of(self.X)
+        for start in range(0, len(self.X), size):
+            yield self._piece(slice(start, start + size))
+            let_go(start + size)
+        let_go(len(self.X))
 
     def sample(self, n: int) -> RawBlock:
-        return self._piece(slice(None, None, self.stride(n)))
+        stride = self.stride(n)
+        found = self._piece(slice(None, None, stride))
+        if not isinstance(self.X, np.memmap):
+            return found
+        # The system fetches the surroundings of each row, too: of all of them together that is the whole map.
+        let_go, size, parts = _pages_of(self.X), stride * max(1, _READ_ROWS // stride), []
+        for start in range(0, len(self.X), size):
+            parts.append(np.array(self.X[start : start + size : stride]))
+            let_go(start + size)
+        let_go(len(self.X))
+        return replace(found, X=np.concatenate(parts))
 
     def all_identical(self) -> bool:
         return bool((np.asarray(self.X) == self.X[:1]).all())

@@ -11,7 +11,6 @@ from html import escape
 from typing import Any, Self
 
 from tmsm.data.covariates import Covariates
-from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.display.geojson import geojson_of
 from tmsm.display.notebook import html_of
@@ -161,7 +160,7 @@ class Estimator(Contract, Coefficients):
         self,
         X: Any,
         y: Any = None,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
         groups: Any = None,
         covariates: Any = None,
     ) -> Self:
@@ -170,11 +169,14 @@ class Estimator(Contract, Coefficients):
         Parameters
         ----------
         X
-            Points, shape (n, D), in embedding coordinates.
+            Points, shape (n, D), in embedding coordinates, or a table whose columns have names.  What is larger than
+            memory is read block by block: the path of a Parquet or CSV file, or of a folder of them; a memory map; a
+            table, a dataset or a stream of Arrow; a function without arguments that returns a new iterator of blocks.
         y
             Ignored; scikit-learn passes it.
         sample_weight
-            Relative weights of the rows, shape (n,).
+            Relative weights of the rows, shape (n,); the name of a column where X is a file or a table of Arrow, as
+            for groups and covariates.
         groups
             Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
             storm: errors, intervals and tests then take groups for independent, not rows.  The estimate of a single
@@ -194,11 +196,11 @@ class Estimator(Contract, Coefficients):
         self._why_not_fitted = "the last call to fit failed."
         rows = self._rows(X, sample_weight)
         if groups is not None:
-            rows = rows.with_groups(Groups.of(groups, len(rows)))
+            rows = rows.grouped(groups)
         if covariates is not None:
-            columns = Covariates.of(covariates, len(rows))
-            self._takes(columns)
-            rows = rows.with_covariates(columns)
+            rows = rows.described(covariates)
+            assert rows.covariates is not None, "they were given"
+            self._takes(rows.covariates)
         self._result = self._estimate(rows).clustered(rows)
         return self
 

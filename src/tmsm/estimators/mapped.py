@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from tmsm.data.groups import Groups
 from tmsm.data.named_tables import framed_points
 from tmsm.data.rows import Rows
 from tmsm.display.map_summary import map_html, map_summary
@@ -62,17 +61,19 @@ class MapEstimator(Contract):
     log_exposure: Any
     random_state: Any
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None, groups: Any = None) -> Self:
         """Estimate the density; what an earlier call found is forgotten.
 
         Parameters
         ----------
         X
-            Points, shape (n, D), in embedding coordinates, or a table whose columns have names.
+            Points, shape (n, D), in embedding coordinates, or a table whose columns have names; or the path of a file
+            and what else is read block by block.  A map holds the points inside the region.
         y
             Ignored; scikit-learn passes it.
         sample_weight
-            Relative weights of the rows, shape (n,).
+            Relative weights of the rows, shape (n,); the name of a column where X is a file or a table of Arrow, as
+            for groups.
         groups
             Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one animal:
             they are held out together, and bands take groups for independent, not rows.
@@ -86,7 +87,7 @@ class MapEstimator(Contract):
         check_exposure(self.log_exposure)
         rows = Rows.of(X, self.region, sample_weight, self.outside)
         if groups is not None:
-            rows = rows.with_groups(Groups.of(groups, len(rows)))
+            rows = rows.grouped(groups)
         self._result = self._estimate(rows)
         self._kept = rows.kept()
         return self

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tmsm.data.named_tables import framed_points
+from tmsm.data.opening import opened
 from tmsm.data.rows import Block, Rows
 from tmsm.estimators.base import Estimator, check_linear, check_model, require_rows
 from tmsm.estimators.densities import DensityFit
@@ -62,6 +63,12 @@ class NaiveMLE(Estimator):
             return Rows.of(X, Everywhere(model.manifold), sample_weight)
         if isinstance(model.home, Manifold) and not model.home.has_longitudes:
             return Rows.of(X, Everywhere(model.home), sample_weight)
+        # Where the file, or the table, has longitudes and latitudes, they are on S², where the model can be.
+        home = model.home if isinstance(model.home, Manifold) else None
+        source = opened(X, home, sample_weight, on_sphere=model.usual_manifold(3).has_longitudes)
+        if source is not None:
+            weight = sample_weight if source is X else None
+            return Rows.of(source, Everywhere(model.usual_manifold(source.n_columns)), weight)
         # A table with longitudes and latitudes is on S², where the model can be.
         framed = framed_points(X, on_sphere=False) if model.usual_manifold(3).has_longitudes else None
         width = as_rows(X, "X").shape[1] if framed is None else 3

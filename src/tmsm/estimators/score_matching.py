@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -29,12 +30,12 @@ from tmsm.inference.covariance import (
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence, error_df, small_sample_factor
 from tmsm.inference.regression import Regression
-from tmsm.matching.combination import combine
+from tmsm.matching.combination import Readings, combine
 from tmsm.matching.covariates import WithCovariates, coefficients_of
 from tmsm.matching.equations import LinearSums, residual_squares, sum_equations
 from tmsm.matching.exposure import LogExposure
 from tmsm.matching.likelihood import LikelihoodEquations, Truncated
-from tmsm.matching.moments import Moments, accumulate, sum_statistics
+from tmsm.matching.moments import Moments, StatisticSums, accumulate, sum_statistics
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.row_sums import loops_for, squares_of
@@ -112,7 +113,7 @@ class ScoreMatching(StreamingEstimator):
     weight_ : Weight
         The weight that was used, all its scales fixed.
     moments_ : Moments
-        (A, b, n); those of two parts of a data set can be added.
+        (A, b, n); those of parts of a data set can be saved, added, and estimated from (`from_moments`).
     row_weights_ : array
         The weights of the kept rows in a robust fit, by which outliers are found.
     status_ : str
@@ -223,7 +224,7 @@ class ScoreMatching(StreamingEstimator):
 
     @property
     def moments_(self) -> Moments:
-        """(A, b, n), in the form of the model that ``moments_.equations.model`` names."""
+        """(A, b, n), in the form of the model that ``moments_.equations.model`` names; they can be saved and added."""
         moments = self.result_.moments
         if moments is None and power_of(self.result_) is not None:
             raise InvalidInputError(
@@ -233,12 +234,17 @@ class ScoreMatching(StreamingEstimator):
             raise InvalidInputError(
                 "A fit with covariates at a known concentration has no moments to add: its equations are not linear."
             )
+        if moments is None and not self.result_.complete:
+            raise InvalidInputError(
+                f"There are no moments to add yet: {self.result_.n_samples:,} rows are too few to fix combined "
+                "equations by. Give more rows, or a lower level."
+            )
         if moments is None:
             raise InvalidInputError(
-                "Combined weights have no moments to add: their quadratic form depends on all rows. "
-                "Fit with a single weight, such as 'saturating', to add parts of a data set."
+                "Combined weights have no moments to add after fit: their quadratic form depends on all rows. "
+                "Read the rows by partial_fit, or fit with a single weight, such as 'saturating'."
             )
-        return moments
+        return self._described(moments)
 
     @property
     def n_outside_(self) -> int:
@@ -338,8 +344,9 @@ class ScoreMatching(StreamingEstimator):
         return self._single_fit(problem, choice, moments, solution, squares, rows.n_outside)
 
     def _reference(self, problem: Problem, equations: OneWeight | WithCovariates) -> FloatArray | None:
-        """An estimate from some rows, about which the errors come from one reading where distances are costly."""
-        if not problem.rows.region.is_costly or loops_for(equations, problem.rows) is None:
+        """An estimate from some rows, about which the errors come from one reading where a second one is costly."""
+        costly = problem.rows.region.is_costly or problem.rows.source.is_costly
+        if not costly or loops_for(equations, problem.rows) is None:
             return None
         some = accumulate(equations, problem.rows.spread(_REFERENCE_ROWS))
         assert some is not None, "the sample has rows inside"
@@ -419,10 +426,14 @@ class ScoreMatching(StreamingEstimator):
         choice: Choice,
         equations: Stacked | WithCovariates,
         sums: LinearSums,
+        readings: Readings | None = None,
+        n_outside: int | None = None,
     ) -> Fit:
+        """Several weights; of rows that were read once with what is known of them."""
         rows, otherwise = problem.rows, policy.fallback(problem.setting)
+        n_outside = rows.n_outside if n_outside is None else n_outside
         try:
-            found = combine(equations, rows, sums)
+            found = combine(equations, rows if readings is None else readings, sums)
         except (np.linalg.LinAlgError, EstimationError) as error:
             if otherwise is not None:  # many rows, but few distinct ones: a single weight may do
                 return self._single(problem, otherwise)
@@ -454,9 +465,7 @@ class ScoreMatching(StreamingEstimator):
         influence = Influence(equations, solution.theta, found.influence)
         facts = [("equations", f"{found.n_equations} for {problem.constraint.n_free} parameters")]
         covariance = found.covariance if self.standard_errors else None
-        fit = self._fit_of(
-            problem, choice, solution, covariance, sums.n, n, influence, found.slope, facts, rows.n_outside
-        )
+        fit = self._fit_of(problem, choice, solution, covariance, sums.n, n, influence, found.slope, facts, n_outside)
         return replace(fit, objective=found.criterion)
 
     def _fit_of(
@@ -543,8 +552,14 @@ class ScoreMatching(StreamingEstimator):
         model = check_linear(fit.model)
         sums = sum_statistics(model, rows)
         assert sums is not None, "the sample has rows inside"
+        return self._stepped(fit, sums, rows.sample().X, lambda influence: likelihood_covariance(influence, rows, sums))
+
+    def _stepped(
+        self, fit: Fit, sums: StatisticSums, sample: FloatArray, errors: Callable[[Influence], FloatArray]
+    ) -> Fit:
+        model = check_linear(fit.model)
         constraint = model.constraint
-        problem = Truncated(model, self.region, sums, rows.sample().X, fit.exposure)
+        problem = Truncated(model, self.region, sums, sample, fit.exposure)
         found = problem.maximum(fit.theta, one_step=True)
         theta, likelihood = found.theta, found.likelihood
         information = likelihood(theta)[2]
@@ -552,7 +567,7 @@ class ScoreMatching(StreamingEstimator):
         influence = Influence(LikelihoodEquations(model, likelihood, sums.mean), theta, -per_row)
         covariance = None
         if self.standard_errors:
-            covariance = likelihood_covariance(influence, rows, sums) + per_row * likelihood.extra_variance
+            covariance = errors(influence) + per_row * likelihood.extra_variance
         how = (
             "Score matching, then one Newton step towards the maximum of the likelihood under truncation."
             if found.one_step

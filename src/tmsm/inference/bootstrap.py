@@ -173,7 +173,12 @@ class Refit:
     ) -> Refit:
         """From the rows of a fit."""
         X, weight = rows.source.table()
-        return cls(X, weight, rows.groups, rows.region, rows.outside, estimate, table, rows.covariates, standard)
+        # What goes to other processes holds its numbers, and reads no file again.
+        groups = None if rows.groups is None else Groups(rows.groups.codes, rows.groups.count)
+        columns = rows.covariates
+        if columns is not None:
+            columns = Covariates(columns.values, columns.names, columns.standard)
+        return cls(X, weight, groups, rows.region, rows.outside, estimate, table, columns, standard)
 
     def __call__(self, seed: int) -> Drawn | None:
         """The estimate from one draw; None if it carries none."""

@@ -6,11 +6,19 @@ from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError
 from tmsm.inference.influence import Influence
+from tmsm.matching.equations import residual_squares
 from tmsm.matching.moments import StatisticSums
+from tmsm.matching.pilot import StatisticSquares
 from tmsm.matching.solve import Solution
 from tmsm.numerics.scaling import scaled_to_unit, solve_scaled
 
-__all__ = ["inverse_information", "likelihood_covariance", "moment_influence", "sandwich_covariance"]
+__all__ = [
+    "inverse_information",
+    "likelihood_covariance",
+    "likelihood_covariance_once",
+    "moment_influence",
+    "sandwich_covariance",
+]
 
 
 def sandwich_covariance(solution: Solution, residual_squares: FloatArray, weight_sum: float) -> FloatArray:
@@ -52,3 +60,24 @@ def likelihood_covariance(influence: Influence, rows: Rows, sums: StatisticSums)
     if rows.source.equally_weighted:
         return -influence.matrix / sums.effective_n
     return influence.weighted_squares(rows, sums.weight_sum)
+
+
+def likelihood_covariance_once(
+    influence: Influence, kept: Rows, sums: StatisticSums, squares: StatisticSquares, away: FloatArray
+) -> FloatArray:
+    """The same of rows that were read once, from sums of squares of their statistics about a point.
+
+    ``away``, shape (p,), is how far the expected statistics are from it.  What leverages change is seen on the kept
+    rows.
+    """
+    if squares.equally_weighted:
+        return -influence.matrix / sums.effective_n
+    M, W = influence.matrix, sums.weight_sum
+    X, weight = kept.source.table()
+    alone = Rows.of_kept(kept.region, X, weight, None, kept.on_border, kept.frame)
+    w = np.ones(len(X)) if weight is None else weight
+    share = sums.weight_squares / float(w @ w)
+    still = M @ residual_squares(influence.equations, alone, influence.theta) @ M.T / W**2
+    whole = M @ squares.residual_squares(away, sums.weight_squares) @ M.T / W**2
+    covariance: FloatArray = whole + share * (influence.weighted_squares(alone, W) - still)
+    return 0.5 * (covariance + covariance.T)

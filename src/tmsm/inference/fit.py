@@ -23,7 +23,7 @@ from tmsm.inference.criterion import Criterion, information_criterion
 from tmsm.inference.delta import check_level, confidence_interval, critical_square, standard_errors
 from tmsm.inference.discrepancy import Discrepancy, LikelihoodDiscrepancy, QuadraticDiscrepancy, tangent_projection
 from tmsm.inference.goodness import GoodnessOfFit, over_identification
-from tmsm.inference.influence import Influence, group_errors
+from tmsm.inference.influence import GroupErrors, Influence, group_errors
 from tmsm.inference.profile import profile_interval
 from tmsm.inference.regression import Regression
 from tmsm.manifolds.frames import PLAIN, Frame
@@ -31,6 +31,7 @@ from tmsm.matching.covariates import row_thetas
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.moments import Moments, StatisticSums
 from tmsm.matching.node_likelihood import NodeLikelihood
+from tmsm.matching.pilot import OnePass
 from tmsm.models.base import Model
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
@@ -83,7 +84,7 @@ class Fit:
     n_samples, n_outside, n_groups
         Rows that were used, rows outside the region that were dropped, and groups that rows come in.
     complete
-        Whether the rows are those of one call; a stream keeps only its first ones.
+        Whether the rows are those of one call; a stream cannot read them again.
     error_df
         Degrees of freedom of the covariance; None stands for normal quantiles.
     slope
@@ -93,7 +94,9 @@ class Fit:
     nodes, log_likelihood, sums
         What stands for the region in a likelihood, the mean log density of the rows, and the sums of their statistics.
     choice, objective, moments
-        Of score matching: the weights, J(θ̂), and the sums of a single weight.
+        Of score matching: the weights, J(θ̂), and the sums of a single weight, or of a stream.
+    one_pass
+        Of a stream: what it keeps beside the sums, to go on.
     regression
         The coefficients of a fit with covariates; θ and all that follows from it are then those at their mean.
     facts
@@ -126,6 +129,7 @@ class Fit:
     choice: Choice | None = None
     objective: float | None = None
     moments: Moments | None = None
+    one_pass: OnePass | None = None
     method: str = ""
     exposure: KnownExposure | None = None
     regression: Regression | None = None
@@ -187,7 +191,7 @@ class Fit:
         if self.covariance is None:
             raise NotFittedError(
                 "This fit has no standard errors: it was asked not to compute them, or it came from "
-                "partial_fit with more statistics than their one-pass moments allow. "
+                "partial_fit with more statistics than their one-pass moments allow, or from sums that fit made. "
                 "Use fit with standard_errors=True."
             )
         return self.covariance
@@ -264,7 +268,9 @@ class Fit:
     def criterion(self) -> Criterion:
         """An estimate of J on new rows."""
         if not self.complete:
-            raise InvalidInputError("A stream keeps only its first rows and has no information criterion: use fit.")
+            raise InvalidInputError(
+                "A stream has no information criterion, for which fits of the same rows are compared: use fit."
+            )
         standard = None if self.regression is None else self.regression.standard
         return information_criterion(
             self.model, self.kept, self.whole_theta, self.influence, self.exposure, self.kept_share, standard
@@ -423,7 +429,7 @@ class Fit:
         Raise where both are known and differ, or where the fit does not keep the groups of all of its rows.
         """
         if groups is not None:
-            rows = rows.with_groups(Groups.of(groups, len(rows)))
+            rows = rows.grouped(groups)
             given = rows.kept().groups
             if self.groups is not None and given is not None and not given.same_as(self.groups):
                 raise InvalidInputError(
@@ -473,7 +479,10 @@ class Fit:
             return self
         if self.covariance is None:
             return replace(self, kept=rows.kept())
-        found = group_errors(self.influence, rows, self.n_free)
+        return self.with_group_errors(group_errors(self.influence, rows, self.n_free), rows.kept())
+
+    def with_group_errors(self, found: GroupErrors, kept: Rows) -> Fit:
+        """The same estimate with errors from groups, and rows in groups that it is judged by."""
         unequal = f" of unequal weight, worth {found.effective:,.0f}" if found.unequal else ""
         fact = (
             "groups",
@@ -481,7 +490,7 @@ class Fit:
         )
         return replace(
             self.with_covariance(found.covariance),
-            kept=rows.kept(),
+            kept=kept,
             n_groups=found.count,
             error_df=max(found.effective - 1.0, 1.0),
             facts=(*self.facts, fact),

@@ -13,7 +13,15 @@ from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.matching.equations import Equations, row_residuals
 from tmsm.numerics.scaling import whitening
 
-__all__ = ["GroupErrors", "Influence", "are_unequal", "error_df", "group_errors", "small_sample_factor"]
+__all__ = [
+    "GroupErrors",
+    "Influence",
+    "are_unequal",
+    "error_df",
+    "errors_of_groups",
+    "group_errors",
+    "small_sample_factor",
+]
 
 # Below so many rows for each parameter intervals are by Student's t.
 _ROWS_FOR_T = 50.0
@@ -128,7 +136,12 @@ def group_errors(influence: Influence, rows: Rows, n_free: int) -> GroupErrors:
 
     own = rows.total(block_squares)
     assert own is not None, "there are rows inside"
-    totals = sums.totals[sums.totals[:, -2] > 0.0]
+    return errors_of_groups(sums.totals, own, n_free)
+
+
+def errors_of_groups(totals: FloatArray, own: FloatArray, n_free: int) -> GroupErrors:
+    """The same from sums of w ψ, w and w² over each group, shape (G, p + 2), and Σ w² ψψᵀ over the rows (p, p)."""
+    totals = totals[totals[:, -2] > 0.0]
     count = len(totals)
     require_groups(count)
     total = float(totals[:, -2].sum())

@@ -67,7 +67,7 @@ def diagnostics_of(fit: Fit) -> list[tuple[str, str]]:
     """What to judge a fit by: pairs of a name and words."""
     found = []
     single = None if fit.choice is None else fit.choice.single
-    if single is not None and not isinstance(single, Constant) and fit.complete:
+    if single is not None and not isinstance(single, Constant):
         share, effective = weight_shares(single, fit.kept)
         effective /= fit.kept_share
         found += [

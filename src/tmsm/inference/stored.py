@@ -7,6 +7,7 @@ from the kept rows (equations, nodes inside the region, the likelihood) is made 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +19,6 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.encoding import decode, decode_array, encode
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import short_repr
-from tmsm.foundation.values import ValueObject
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence
 from tmsm.inference.regression import Regression
@@ -26,26 +26,33 @@ from tmsm.manifolds.frames import FRAMES
 from tmsm.matching.covariate_likelihood import CovariateEquations, TruncatedRegression
 from tmsm.matching.covariates import WithCovariates, coefficients_of
 from tmsm.matching.density_likelihood import DensityEquations, DensityLikelihood, TruncatedDensity
+from tmsm.matching.equation_content import (
+    FUNCTION,
+    encoded_setting,
+    polynomials_content,
+    restored_choice,
+    restored_polynomials,
+)
 from tmsm.matching.equations import Equations
 from tmsm.matching.exposure import KnownExposure, LogExposure
+from tmsm.matching.kept_rows import KeptRows
 from tmsm.matching.likelihood import LikelihoodEquations, WholeLikelihood, likelihood_near
 from tmsm.matching.moments import Features, Moments, StatisticSums
 from tmsm.matching.node_likelihood import NodeLikelihood
 from tmsm.matching.one_weight import OneWeight
+from tmsm.matching.pilot import OnePass
 from tmsm.matching.polynomials import LocalPolynomials
 from tmsm.matching.robust import Robust
+from tmsm.matching.saved_moments import restored_one_pass
 from tmsm.matching.stacked import Stacked
 from tmsm.matching.turning import Turning, with_covariates
 from tmsm.models.base import LinearModel, Model
 from tmsm.models.nonlinear import NonlinearModel
 from tmsm.regions import Region
-from tmsm.weights import Combined, Weight
 from tmsm.weights.policies import Choice
 
 __all__ = ["MEMBERS", "NeedsExposureError", "configuration_of", "restored_fit", "stored_fit"]
 
-# The place of a function that is to be given again.
-_FUNCTION = {"function": "log_exposure"}
 _SUMS = ("n", "weight_sum", "weight_squares", "total")
 _MOMENTS = ("n", "weight_sum", "weight_squares", "A_sum", "b_sum", "farthest")
 _FEATURES = ("reference", "squares")
@@ -79,7 +86,7 @@ def stored_fit(fit: Fit, module: str) -> dict[str, Any]:
     features = None if moments is None else moments.features
     return content | {
         "module": module,
-        "configuration": {name: _encode_setting(name, value) for name, value in fit.configuration.items()},
+        "configuration": {name: encoded_setting(name, value) for name, value in fit.configuration.items()},
         "model": encode(fit.model, "model"),
         # The configuration has it, but for an estimator that knows of none.
         "region": None if "region" in fit.configuration else encode(fit.region, "region"),
@@ -95,12 +102,6 @@ def stored_fit(fit: Fit, module: str) -> dict[str, Any]:
     }
 
 
-def _encode_setting(name: str, value: Any) -> Any:
-    if name == "log_exposure" and callable(value) and not isinstance(value, ValueObject):
-        return _FUNCTION
-    return encode(None if isinstance(value, np.random.Generator) else value, name)
-
-
 def _stored_rows(fit: Fit) -> dict[str, Any]:
     X, weight = fit.kept.source.table()
     groups = fit.groups
@@ -111,8 +112,37 @@ def _stored_rows(fit: Fit) -> dict[str, Any]:
         "on_border": encode(fit.kept.on_border, "rows on the border"),
         "frame": fit.frame.name,
         **({} if fit.regression is None else {"covariates": _stored_covariates(fit.kept, fit.regression)}),
+        **({} if fit.one_pass is None else {"stream": _stored_stream(fit, fit.one_pass)}),
         **({"power": fit.influence.equations.power} if isinstance(fit.influence.equations, Robust) else {}),
     }
+
+
+def _stored_stream(fit: Fit, one_pass: OnePass) -> dict[str, Any]:
+    """What a stream needs to go on: its rows stand beside it, and its weights in the fit."""
+    equations = None if fit.moments is None else fit.moments.equations
+    return _encoded(
+        {
+            **one_pass.content(rows=False),
+            "begun": fit.moments is not None,
+            "polynomials": polynomials_content(equations.polynomials) if isinstance(equations, Stacked) else None,
+        }
+    )
+
+
+def _encoded(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Members of members, and values that can be encoded, by name."""
+    return {
+        name: _encoded(value) if isinstance(value, Mapping) else encode(value, "sums of a stream")
+        for name, value in content.items()
+    }
+
+
+def _decoded(content: Any) -> Any:
+    """What was encoded."""
+    forms = ({"array", "shape", "dtype"}, {"list"}, {"number"})
+    if isinstance(content, dict) and set(content) not in forms:
+        return {name: _decoded(value) for name, value in content.items()}
+    return decode(content, "sums of a stream")
 
 
 def _stored_covariates(kept: Rows, regression: Regression) -> dict[str, Any]:
@@ -129,8 +159,8 @@ def configuration_of(content: Mapping[str, Any], log_exposure: LogExposure | Non
     settings = content["configuration"]
     if not isinstance(settings, dict):
         raise InvalidInputError("configuration is not what tmsm writes.")
-    found = {name: decode(value, name) for name, value in settings.items() if value != _FUNCTION}
-    if _FUNCTION in settings.values():
+    found = {name: decode(value, name) for name, value in settings.items() if value != FUNCTION}
+    if FUNCTION in settings.values():
         if log_exposure is None:
             raise NeedsExposureError(
                 "was made with a log_exposure function, and a file holds no code: give the function again, "
@@ -175,7 +205,8 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     if covariance is not None and not (np.diag(covariance) >= 0.0).all():
         raise InvalidInputError("covariance has negative variances.")
     slope = _array(content["slope"], "slope", (None, p), optional=True)
-    choice = _restored_choice(content["weight"], region)
+    choice = restored_choice(content["weight"], region)
+    one_pass, polynomials = _restored_stream(content, region, configuration, kept, choice)
     sums = _restored_sums(content["sums"], P)
     likelihood: NodeLikelihood | WholeLikelihood | None
     nodes: NodeLikelihood | None
@@ -200,7 +231,6 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     elif choice is None:
         raise InvalidInputError("it has neither a weight nor sums of a likelihood.")
     elif choice.combined:
-        polynomials = LocalPolynomials.of(region.manifold, kept.sample().X)
         equations = with_covariates(Stacked(model, choice.parts, polynomials, exposure), standard)
     else:
         equations = with_covariates(OneWeight(model, choice.parts[0].weight, exposure), standard)
@@ -209,10 +239,12 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
     matrix = cast(FloatArray, _array(content["influence"], "influence", (P, equations.n_equations)))
     moments = None
     if content["moments"] is not None:
-        assert choice is not None and not choice.combined, "moments are those of one weight"
-        single = with_covariates(OneWeight(model, choice.parts[0].weight, exposure), standard)
-        assert isinstance(single, OneWeight | WithCovariates)
-        moments = _restored_moments(content["moments"], single)
+        assert choice is not None and (one_pass is not None or not choice.combined), "moments are those of one weight"
+        summed: Equations = Stacked(model, choice.parts, polynomials, exposure)
+        if not choice.combined:
+            summed = with_covariates(OneWeight(model, choice.parts[0].weight, exposure), standard)
+        assert isinstance(summed, OneWeight | WithCovariates | Stacked)
+        moments = replace(_restored_moments(content["moments"], summed), one_pass=one_pass)
     if plain["n_groups"] is not None and kept.groups is None:
         raise InvalidInputError("groups are missing.")
     if plain["n_samples"] < len(kept):
@@ -240,6 +272,7 @@ def restored_fit(content: Mapping[str, Any], configuration: Mapping[str, Any]) -
         sums=sums,
         choice=choice,
         moments=moments,
+        one_pass=one_pass,
         exposure=exposure,
         facts=tuple((name, words) for name, words in facts),
         **plain,
@@ -301,7 +334,7 @@ def _restored_rows(value: Any, region: Region) -> Rows:
     """The kept rows, checked: on the manifold, inside the region, with weights and groups of their number."""
     names = ["X", "weight", "groups", "on_border", "frame"]
     if isinstance(value, dict):
-        names += [name for name in ("covariates", "power") if name in value]
+        names += [name for name in ("covariates", "stream", "power") if name in value]
     value = _members(value, tuple(names), "rows")
     D = region.manifold.embedding_dim
     X = np.asfortranarray(cast(FloatArray, _array(value["X"], "rows", (None, D))))
@@ -335,6 +368,23 @@ def _restored_rows(value: Any, region: Region) -> Rows:
     return Rows.of_kept(region, X, weight, groups, on_border, frame, columns)
 
 
+def _restored_stream(
+    content: Mapping[str, Any], region: Region, configuration: Mapping[str, Any], kept: Rows, choice: Choice | None
+) -> tuple[OnePass | None, LocalPolynomials]:
+    """What a stream keeps, None of other fits, and the coordinates of polynomials: of a stream those of its start."""
+    polynomials = LocalPolynomials.of(region.manifold, kept.sample().X)
+    if "stream" not in content["rows"]:
+        return None, polynomials
+    stream = _decoded(content["rows"]["stream"])
+    if stream["begun"] != (content["moments"] is not None):
+        raise InvalidInputError("sums of a stream are missing.")
+    if stream["polynomials"] is not None:
+        polynomials = restored_polynomials(stream["polynomials"]["center"], stream["polynomials"]["axes"], region)
+    X, weight = kept.source.table()
+    rows = KeptRows(X, weight, None, kept.on_border, frame=kept.frame)
+    return restored_one_pass(stream, region, configuration, rows, choice if stream["begun"] else None), polynomials
+
+
 def _restored_robust(power: Any, asked: Any, equations: Equations, kept: Rows, theta: FloatArray) -> Robust:
     """Equations of rows that are weighted by a power of the density: the one that was asked for, or by "auto"."""
     known = type(power) is float and 0.0 < power <= 2.0 and asked in (power, "auto")
@@ -356,19 +406,6 @@ def _restored_covariates(value: Any, n: int) -> Covariates:
     return Covariates(values, tuple(names), standard)
 
 
-def _restored_choice(value: Any, region: Region) -> Choice | None:
-    if value is None:
-        return None
-    weight = decode(value, "weight")
-    if isinstance(weight, Combined):
-        if weight.level is None or weight.base is None or isinstance(weight.scale, str):
-            raise InvalidInputError("weight has scales that are still to be taken from data.")
-        return Choice(weight, weight.parts(region.manifold))
-    if not isinstance(weight, Weight):
-        raise InvalidInputError(f"weight is none: {short_repr(weight)}.")
-    return Choice.of(weight)
-
-
 def _restored_sums(value: Any, p: int) -> StatisticSums | None:
     if value is None:
         return None
@@ -386,10 +423,11 @@ def _totals(value: Mapping[str, Any], name: str) -> tuple[int, float, float]:
     return n, weight_sum, squares
 
 
-def _restored_moments(value: Any, equations: OneWeight | WithCovariates) -> Moments:
+def _restored_moments(value: Any, equations: OneWeight | WithCovariates | Stacked) -> Moments:
     value = _members(value, (*_MOMENTS, *_FEATURES), "moments")
-    p = equations.n_parameters
-    A, b = (cast(FloatArray, _array(value[name], "moments", (p,) * k)) for name, k in (("A_sum", 2), ("b_sum", 1)))
+    m, p = equations.n_equations, equations.n_parameters
+    A = cast(FloatArray, _array(value["A_sum"], "moments", (m, p)))
+    b = cast(FloatArray, _array(value["b_sum"], "moments", (m,)))
     farthest = decode(value["farthest"], "moments")
     if type(farthest) is not float or not farthest > 0.0:
         raise InvalidInputError("moments have no distance to the border.")

@@ -8,8 +8,9 @@ the family gives θ̂.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -17,13 +18,29 @@ from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import BoolArray, FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError
 from tmsm.matching.covariates import WithCovariates
-from tmsm.matching.equations import LinearSums, ResidualSums, row_residuals, sum_residuals, tilt_equations
+from tmsm.matching.equations import (
+    Equations,
+    LinearSums,
+    ResidualSums,
+    TiltedSums,
+    row_residuals,
+    sum_residuals,
+    tilt_equations,
+)
 from tmsm.matching.solve import Solution, solve, solve_near
 from tmsm.matching.stacked import Stacked
 from tmsm.models.constraints import Constraint
 from tmsm.numerics.scaling import condition_number, scaled_to_unit, solve_scaled, unit_scale, whitening
 
-__all__ = ["Combination", "LocalFrame", "SpareTest", "combine", "independent_equations", "spare_combinations"]
+__all__ = [
+    "Combination",
+    "LocalFrame",
+    "Readings",
+    "SpareTest",
+    "combine",
+    "independent_equations",
+    "spare_combinations",
+]
 
 # Each part's own covariance is made so much larger: keeps parts that nearly depend on each other from cancelling, and
 # does not depend on the coordinates or units in which a part is written.
@@ -81,11 +98,73 @@ class Combination:
     n_equations: int
 
 
-def combine(spec: Stacked | WithCovariates, rows: Rows, sums: LinearSums) -> Combination:
+class Readings(ABC):
+    """What has to be known of the rows once there is an estimate: by reading them again, or from sums about a pilot."""
+
+    @abstractmethod
+    def residuals(self, equations: Equations, theta: FloatArray) -> ResidualSums:
+        """The mean of e_i(θ) and its covariance."""
+
+    @abstractmethod
+    def tilted(
+        self,
+        equations: Equations,
+        theta: FloatArray,
+        mean: FloatArray,
+        multiplier: FloatArray,
+        metric: FloatArray,
+    ) -> TiltedSums:
+        """The sums of `tilt_equations`."""
+
+    @abstractmethod
+    def spread(self, n: int) -> Rows:
+        """Some n rows or a few more, spread evenly."""
+
+    @abstractmethod
+    def parts(
+        self, equations: Equations, theta: FloatArray, combinations: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Means of combinations (q, m) of the equations, and what is independent in them; None if that is too much."""
+
+
+@final
+@dataclass(frozen=True)
+class _Again(Readings):
+    """Rows that are read again."""
+
+    rows: Rows
+    weight_sum: float
+
+    def residuals(self, equations: Equations, theta: FloatArray) -> ResidualSums:
+        return sum_residuals(equations, self.rows, theta)
+
+    def tilted(
+        self,
+        equations: Equations,
+        theta: FloatArray,
+        mean: FloatArray,
+        multiplier: FloatArray,
+        metric: FloatArray,
+    ) -> TiltedSums:
+        return tilt_equations(equations, self.rows, theta, mean, multiplier, metric, self.weight_sum)
+
+    def spread(self, n: int) -> Rows:
+        return self.rows.spread(n)
+
+    def parts(
+        self, equations: Equations, theta: FloatArray, combinations: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        if len(combinations) * len(self.rows) > _MAX_NUMBERS:
+            return None
+        return self.rows.mean_and_parts(row_residuals(equations, self.rows, theta, combinations))
+
+
+def combine(spec: Stacked | WithCovariates, rows: Rows | Readings, sums: LinearSums) -> Combination:
     """Combine the equations of rows; ``sums`` are those of `sum_equations`."""
+    rows = rows if isinstance(rows, Readings) else _Again(rows, sums.weight_sum)
     p, constraint = spec.n_parameters, spec.constraint
     first = solve(constraint, sums.A[:p], sums.b[:p])
-    residuals = sum_residuals(spec, rows, first.theta)
+    residuals = rows.residuals(spec, first.theta)
     frame = LocalFrame.at(constraint.tangent(first.theta), sums.A[:p], residuals.covariance[:p, :p])
     part = spec.part_numbers(constraint.n_free)
     stack = _Stack(spec, rows, constraint, sums, first, residuals, frame, part)
@@ -103,7 +182,7 @@ class _Stack:
     """All equations with a first estimate, for `combine` to choose from; ``part`` says which part each belongs to."""
 
     spec: Stacked | WithCovariates
-    rows: Rows
+    rows: Readings
     constraint: Constraint
     sums: LinearSums
     first: Solution
@@ -140,9 +219,7 @@ class _Stack:
         # Leverage in the space of the influences, which has as many dimensions as parameters.
         to_influence = slope.T @ weights @ reduction
         metric = to_influence.T @ np.linalg.solve(to_influence @ residuals.covariance @ to_influence.T, to_influence)
-        tilted = tilt_equations(
-            spec, rows, near, sums.A @ near + sums.b, reduction.T @ (weights @ mean), metric, sums.weight_sum
-        )
+        tilted = rows.tilted(spec, near, sums.A @ near + sums.b, reduction.T @ (weights @ mean), metric)
         A_tilted, tilted_weights = reduction @ tilted.equations.A, weigh(tilted.squares)
         L = (A_tilted @ frame.spread).T @ tilted_weights
         ratio = np.linalg.svd(np.linalg.solve(L @ A_tilted @ frame.spread, L @ slope), compute_uv=False)
@@ -212,7 +289,7 @@ class LocalFrame:
 
 def _uncertain(
     spec: Stacked | WithCovariates,
-    rows: Rows,
+    rows: Readings,
     frame: LocalFrame,
     residuals: ResidualSums,
     part: IntArray,
@@ -280,7 +357,7 @@ def spare_combinations(slope: FloatArray, covariance: FloatArray) -> FloatArray:
 
 def _p_value(
     spec: Stacked | WithCovariates,
-    rows: Rows,
+    rows: Readings,
     theta: FloatArray,
     reduction: FloatArray,
     slope: FloatArray,
@@ -294,9 +371,9 @@ def _p_value(
     if q == 0:
         return 1.0
     found = SpareTest.of(combinations @ mean, np.eye(q), n)
-    if found.p_value < _SECOND_LOOK and q * len(rows) <= _MAX_NUMBERS:
-        values = row_residuals(spec, rows, theta, combinations @ reduction)
-        found = SpareTest.of_parts(*rows.mean_and_parts(values), n)
+    if found.p_value < _SECOND_LOOK:
+        parts = rows.parts(spec, theta, combinations @ reduction)
+        found = found if parts is None else SpareTest.of_parts(*parts, n)
     return found.p_value
 
 

@@ -18,6 +18,7 @@ from tmsm.foundation.arrays import FloatArray, row_squares, weighted_gram
 from tmsm.models.base import Model
 from tmsm.models.constraints import Constraint
 from tmsm.models.nonlinear import NonlinearModel, parameter_sizes
+from tmsm.numerics.scaling import scaled_to_unit
 
 __all__ = [
     "Equations",
@@ -32,6 +33,7 @@ __all__ = [
     "sum_equations",
     "sum_residuals",
     "tilt_equations",
+    "tilted_groups",
 ]
 
 # Tilting factors stay between e^−2 and e^2.
@@ -407,28 +409,34 @@ def tilt_equations(
 
 def _root_of(metric: FloatArray) -> FloatArray:
     """R, shape (k, m), with M = RᵀR, for a metric M of the rank k."""
-    values, vectors = np.linalg.eigh(metric)
+    unit, scale = scaled_to_unit(metric)  # equations have units of their own
+    values, vectors = np.linalg.eigh(unit)
     kept = values > _ROUNDING * values[-1]
-    root: FloatArray = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    back = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)  # those left out have no part in it
+    root: FloatArray = np.sqrt(values[kept])[:, None] * vectors[:, kept].T * back
     return root
+
+
+def tilted_groups(
+    residuals: ResidualSums, multiplier: FloatArray, metric: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The tilt of each group (G,), and of sums over groups those that `TiltedSums` has as plain and as squares."""
+    assert residuals.by_group is not None
+    parts, W = residuals.group_parts, residuals.weight_sum
+    tilt = np.exp(np.clip(-(parts @ multiplier) / W, -_MAX_TILT, _MAX_TILT))
+    leverage = row_squares(parts @ _root_of(metric).T) / W**2
+    plain = weighted_gram(parts, np.maximum(1.0 - leverage, _LEAST_REST) ** -2.0)
+    return tilt, plain, weighted_gram(residuals.by_group[:, :-1], tilt)
 
 
 def _tilt_groups(
     equations: Equations, rows: Rows, theta: FloatArray, multiplier: FloatArray, metric: FloatArray
 ) -> TiltedSums:
-    residuals = sum_residuals(equations, rows, theta)
-    assert residuals.by_group is not None
-    parts, W = residuals.group_parts, residuals.weight_sum
-    tilt = np.exp(np.clip(-(parts @ multiplier) / W, -_MAX_TILT, _MAX_TILT))
-    leverage = row_squares(parts @ _root_of(metric).T) / W**2
+    tilt, plain, squares = tilted_groups(sum_residuals(equations, rows, theta), multiplier, metric)
 
     def block_sums(block: Block) -> LinearSums:
         return LinearSums.of(equations.terms(block), block, block.weights() * tilt[block.groups])
 
     sums = rows.total(block_sums)
     assert sums is not None
-    return TiltedSums(
-        weighted_gram(parts, np.maximum(1.0 - leverage, _LEAST_REST) ** -2.0),
-        weighted_gram(residuals.by_group[:, :-1], tilt),
-        sums,
-    )
+    return TiltedSums(plain, squares, sums)

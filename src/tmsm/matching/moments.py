@@ -5,20 +5,40 @@ Everything here is a sum over rows, so two parts of a data set are added.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from tmsm.data.rows import Block, Rows
+from tmsm.foundation.archives import write_archive
 from tmsm.foundation.arrays import FloatArray, weighted_gram
+from tmsm.foundation.encoding import encode
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.whole_files import as_path
 from tmsm.matching.covariates import WithCovariates
+from tmsm.matching.equation_content import encoded_setting, equations_content, same_equations
 from tmsm.matching.equations import LinearSums
 from tmsm.matching.one_weight import OneWeight, WeightTerms
+from tmsm.matching.pilot import GroupColumns, OnePass
 from tmsm.matching.row_sums import feature_rows, loops_for, sums_by_loops
+from tmsm.matching.stacked import Stacked
 from tmsm.models.base import LinearModel
 
-__all__ = ["MAX_FEATURE_STATISTICS", "Features", "Moments", "StatisticSums", "accumulate", "sum_statistics"]
+__all__ = [
+    "FORMAT",
+    "MAX_FEATURE_STATISTICS",
+    "VERSION",
+    "Features",
+    "Moments",
+    "StatisticSums",
+    "accumulate",
+    "sum_statistics",
+]
+
+# Of files with sums.
+FORMAT, VERSION = "tmsm moments", 1
 
 # The second moments of (A_i, b_i) have about p⁴/4 entries: 53,000 at p = 20, 5 million at p = 65.
 MAX_FEATURE_STATISTICS = 20
@@ -41,7 +61,10 @@ class Features:
 
     def __add__(self, other: Features) -> Features:
         if not np.array_equal(self.reference, other.reference):
-            raise InvalidInputError("Features about different references cannot be added.")
+            raise InvalidInputError(
+                "Sums about different references cannot be added: their pilot estimates come from different rows. "
+                "Sum all parts with the equations of one start, moments.cleared()."
+            )
         return Features(self.reference, self.squares + other.squares)
 
     def residual_squares(self, theta: FloatArray) -> FloatArray:
@@ -63,6 +86,8 @@ class Features:
 class Moments(LinearSums):
     """Additive sums over rows; A and b are their means.
 
+    Parts of a data set that never meet are summed apart, with the equations of one start, and added.
+
     Attributes
     ----------
     n
@@ -70,30 +95,106 @@ class Moments(LinearSums):
     weight_sum, weight_squares
         Sums of the sample weights and of their squares (n without weights).
     A_sum, b_sum
-        Weighted sums of A_i (p, p) and b_i (p,).
+        Weighted sums of A_i (p, p) and b_i (p,); of m stacked equations (m, p) and (m,).
     farthest
         Largest distance of a row to the border.
     equations
         What they are moments of; only moments of the same can be added.
     features
         Second moments for the errors of a stream; None where they were not asked for.
+    one_pass
+        What else is known of the rows: a sample of them, and what stacked equations, groups and a likelihood need.
+
+    Examples
+    --------
+    >>> import tempfile, tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Hemisphere([-1.0, 0.0, 0.0])
+    >>> X = model.sample(2000, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0)
+    >>> start = tmsm.ScoreMatching(model, region).partial_fit(X[:500]).moments_
+    >>> other = tmsm.ScoreMatching.from_moments(start.cleared()).partial_fit(X[500:]).moments_
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     other.save(f"{folder}/part.npz")
+    ...     both = start + tmsm.load_moments(f"{folder}/part.npz")
+    >>> tmsm.ScoreMatching.from_moments(both).n_samples_
+    2000
     """
 
-    equations: OneWeight | WithCovariates
+    equations: OneWeight | WithCovariates | Stacked
     features: Features | None = None
+    one_pass: OnePass | None = None
 
     def __add__(self, other: LinearSums) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
-        if self.equations is not other.equations and self.equations != other.equations:
+        if not same_equations(self.equations, other.equations):
             raise InvalidInputError(
                 "Moments of different models, weights or exposures cannot be added. "
                 "Fix the scale of the weight (weight=fit.weight_), or use partial_fit."
             )
+        one_pass = None
+        if self.one_pass is not None and other.one_pass is not None:
+            one_pass = self.one_pass + other.one_pass
         features = None
+        streamed = [one for one in (self.one_pass, other.one_pass) if one is not None and one.pilot is not None]
+        if len(streamed) == 2 and (self.features is None) != (other.features is None):
+            raise InvalidInputError(
+                "Sums with and without those for standard errors cannot be added: make all with the same "
+                "standard_errors."
+            )
         if self.features is not None and other.features is not None:
             features = self.features + other.features
-        return Moments(*_fields(super().__add__(other)), self.equations, features)
+        return Moments(*_fields(super().__add__(other)), self.equations, features, one_pass)
+
+    @property
+    def group_columns(self) -> GroupColumns:
+        """What is summed over each group, where rows come in groups."""
+        one_pass = self.one_pass
+        if one_pass is None or one_pass.pilot is None:
+            return GroupColumns(0, 0, 0)
+        with_errors = self.features is not None or one_pass.residuals is not None
+        p = len(one_pass.pilot.theta)
+        m = self.equations.n_equations if with_errors else 0
+        return GroupColumns(m, p, 0 if one_pass.statistics is None else p)
+
+    def cleared(self) -> Moments:
+        """The same equations about the same pilot estimate, with no rows yet: to sum another part of a data set."""
+        features = self.features
+        if features is not None:
+            features = replace(features, squares=np.zeros_like(features.squares))
+        one_pass = None if self.one_pass is None else self.one_pass.cleared()
+        A, b = np.zeros_like(self.A_sum), np.zeros_like(self.b_sum)
+        return Moments(0, 0.0, 0.0, A, b, 0.0, self.equations, features, one_pass)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sums to a file (``.npz``), whole or not at all, from which `tmsm.load_moments` reads them again.
+
+        The file holds the sums, the configuration that they were made with, and a sample of the rows, at most 65,536.
+        It has a checksum and no code.  A ``log_exposure`` function cannot be written, and is asked for at loading.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced.
+        """
+        write_archive(as_path(path), FORMAT, VERSION, self._content())
+
+    def _content(self) -> dict[str, Any]:
+        """All of it as JSON data with arrays."""
+        one_pass, features = self.one_pass, self.features
+        if one_pass is None or one_pass.choice is None:
+            raise InvalidInputError(
+                "These sums do not know their configuration: save those of an estimator's moments_."
+            )
+        return {
+            **dict(
+                zip(("n", "weight_sum", "weight_squares", "A_sum", "b_sum", "farthest"), _fields(self), strict=True)
+            ),
+            "region": encode(one_pass.region, "region"),
+            "configuration": {name: encoded_setting(name, value) for name, value in one_pass.configuration.items()},
+            "equations": equations_content(self.equations, one_pass.choice, one_pass.kept.X),
+            "features": None if features is None else {"reference": features.reference, "squares": features.squares},
+            "one_pass": one_pass.content(),
+        }
 
 
 def accumulate(
