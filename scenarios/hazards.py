@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,11 +38,6 @@ def rows(name):
     return tmsm.lonlat_to_xyz(lonlat[:, 0], lonlat[:, 1])
 
 
-def copies(X):
-    """The share of rows that have an exact copy before them."""
-    return 1.0 - len(np.unique(X, axis=0)) / len(X)
-
-
 def split(X, seed):
     """80 % to fit, 10 % that are not used, 10 % to judge by, at random."""
     order = np.random.default_rng(seed).permutation(len(X))
@@ -49,17 +45,38 @@ def split(X, seed):
     return X[order[:first]], X[order[second:]]
 
 
-def scores(X, region, seed):
-    """Mean negative log density of the rows to judge by, for each of our maps, and the name of the one that is chosen.
+def copies(judged, fitted):
+    """Which of the rows to judge by, shape (m,), are exact copies of rows that were fitted."""
+    known = {row.tobytes() for row in fitted}
+    return np.array([row.tobytes() in known for row in judged])
 
-    All that is chosen, which of the two maps too, is chosen with the rows to fit alone.
+
+class Scores(NamedTuple):
+    """Mean negative log densities of the rows to judge by: of each map, and without copies of rows that were fitted.
+
+    ``chosen`` is the map that is chosen, with the rows to fit alone; ``copies`` the share of copies.
     """
+
+    every: dict
+    without_copies: dict
+    chosen: str
+    copies: float
+
+
+def scores(X, region, seed):
+    """What our maps score with a split; all that is chosen is chosen with the rows to fit alone."""
     fitted, judged = split(X, seed)
+    known = copies(judged, fitted)
     maps = {"series": tmsm.DensityMap(region, degree=12), "kernels": tmsm.AdaptiveKernel(region)}
     for one in maps.values():
         one.fit(fitted)
-    chosen = max(maps, key=lambda name: maps[name].held_out_)
-    return {name: -one.score(judged) for name, one in maps.items()}, chosen
+    logs = {name: one.logpdf(judged) for name, one in maps.items()}
+    return Scores(
+        {name: -float(one.mean()) for name, one in logs.items()},
+        {name: -float(one[~known].mean()) for name, one in logs.items()},
+        max(maps, key=lambda name: maps[name].held_out_),
+        float(known.mean()),
+    )
 
 
 def score_without_border(X, seed):

@@ -172,16 +172,21 @@ def kernel_errors(name, n, seed):
 
 
 def map_errors(name, n, seed, **settings):
-    """What a map is like: divergence, error at the coast, and the share of mass and of area that its band covers."""
+    """What a map is like: divergence, error at the coast, and the share of mass and of area that its band covers.
+
+    "stated" is the stated error over the one that there is, root mean squares over the mass.
+    """
     found = truth(name)
     fit = tmsm.DensityMap(found.region, **settings).fit(found.rows(n, seed))
     # Nodes on the border itself are outside.
     log_q = fit.density_.log_density(found.X)
-    covered = np.abs(log_q - found.log_p) <= 1.96 * fit.density_.log_errors(found.X)
+    errors = fit.density_.log_errors(found.X)
+    covered = np.abs(log_q - found.log_p) <= 1.96 * errors
     return {
         "divergence": found.divergence(log_q),
         "coast": found.coast_error(log_q),
         "covered": float(found.mass @ covered),
+        "stated": float(np.sqrt(found.mass @ errors**2 / (found.mass @ (log_q - found.log_p) ** 2))),
         "covered area": float(found.area @ covered / found.area.sum()),
     }
 

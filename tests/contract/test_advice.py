@@ -22,6 +22,7 @@ OUT_OF_REACH = {
     "sums are not added": r"^Sums (about|with)|^These sums|load_moments\(",
     "points have no weights of their own": "sample_weight",
     "seeds are whole numbers": "random_state must be",
+    "numbers of processors": "n_jobs must not be",
     "tables in memory": (
         r"[Tt]able (must|has|is|holds|of)|table_to_xyz|one direction a row is wanted|backend must|is lazy"
     ),

@@ -81,6 +81,7 @@ WORDS: tuple[tuple[str, str], ...] = (
     (r"\blog_exposure\b", "the exposure"),
     (r"\b([Uu])se AdaptiveKernel\b", r"\1se --method kernel"),
     (r"\bAdaptiveKernel resolves more", "--method kernel resolves more"),
+    (r"DensityMap does not need these masses", "--method series does not need these masses"),
     (r"\bdegree must be", "--degree must be"),
     (r"\b(step|nside)=", r"--\1 "),
     (r"\blarger (?=nside\b)", "larger --"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from tmsm.data.rows import Rows
 from tmsm.display.region_words import region_in_words
-from tmsm.estimators.mapped import HELD_OUT, MapEstimator, rows_in_words
+from tmsm.estimators.mapped import HELD_OUT, MapEstimator, rows_in_words, taken_for_independent
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.validation import check_count, check_number, check_option
 from tmsm.maps.bases import BASES, MAX_DEGREE
@@ -37,8 +37,8 @@ class DensityMap(MapEstimator):
         How fine: on a surface there are (degree + 1)² functions.  "auto" takes 12, or fewer where the rows carry no
         more, and up to 18 where there is finer structure.
     smoothing
-        The ridge λ on the roughness ∫|D³f|² of the log density f; "auto" takes the one with the largest likelihood of
-        rows that are held out.
+        The ridge λ on the roughness of the log density, a measure of its third derivative squared whose constant
+        depends on the basis; "auto" takes the one with the largest likelihood of rows that are held out.
     method
         "likelihood": penalised maximum likelihood on nodes that stand for the region; "score": penalised score
         matching, which needs no integral; "auto": the first up to dimension two, else the second.
@@ -84,7 +84,8 @@ class DensityMap(MapEstimator):
     Notes
     -----
     The band of `interval` allows for the rows' chance and, on average over the region, for the bias that the smoothing
-    causes.  Where a peak is sharper than its surroundings the map is still too low there.
+    causes.  Where a peak is sharper than its surroundings the map is still too low there.  Rows are taken for
+    independent, copies of a point too; rows that depend on each other belong to one group.
     """
 
     def __init__(
@@ -202,7 +203,6 @@ class DensityMap(MapEstimator):
             found.append(("nodes", f"{len(density.nodes.X):,} quadrature nodes"))
         if fit.exposure is not None:
             found.append(("exposure", fit.exposure.description_of_values))
-        found.append(
-            ("band", "chance and, on average over the region, the smoothing's bias; at sharp peaks too narrow")
-        )
+        band = "chance and, on average over the region, the smoothing's bias; at sharp peaks too narrow"
+        found.append(("band", f"{band}; {taken_for_independent(fit.n_rows, fit.n_places, fit.grouped)}"))
         return [*found, ("status", self.status_)]

@@ -34,7 +34,7 @@ from tmsm.maps.shares import Share
 from tmsm.matching.exposure import KnownExposure
 from tmsm.regions import Region, SphericalPolygon
 
-__all__ = ["HELD_OUT", "MapEstimator", "rows_in_words"]
+__all__ = ["HELD_OUT", "MapEstimator", "rows_in_words", "taken_for_independent"]
 
 # What a summary says of rows that a map was judged by.
 HELD_OUT = "{:.5g}, the mean log density of rows that took no part in the fit"
@@ -44,6 +44,13 @@ def rows_in_words(n: int, count: int, what: str, n_outside: int) -> str:
     """How many rows there are, at how many places or in how many groups, and how many were dropped."""
     text = f"{n:,}" if count == n else f"{n:,}, {'at' if what == 'places' else 'in'} {count:,} different {what}"
     return text + (f"; {n_outside:,} outside the region were dropped" if n_outside else "")
+
+
+def taken_for_independent(n_rows: int, n_places: int, has_groups: bool) -> str:
+    """What a band takes for independent, in words."""
+    if has_groups:
+        return "groups are taken for independent"
+    return "rows are taken for independent" + (", copies of a point too" if n_places < n_rows else "")
 
 
 class MapEstimator(Contract):

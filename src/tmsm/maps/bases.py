@@ -1,8 +1,11 @@
 """Which functions a series has: splines round knots in a small region, harmonics on a large one, cosines in a box.
 
-All of them have a free part, the polynomials of degree two, and a ridge on the rest that grows like the third
-derivative squared: ∫|D³f|², whose zeros are just the free part.  On S² that is l(l+1)(l(l+1)−2)(l(l+1)−6) for
-harmonics of degree l.
+All of them have a free part, the polynomials of degree two, and a ridge on the rest that is a measure of the third
+derivative squared, whose zeros are just the free part: for harmonics of degree l on S² it is
+l(l+1)(l(l+1)−2)(l(l+1)−6)/720, one at degree three; for splines their own norm, which on a line is ∫|f‴|²/240 in units
+of the region's size, and in the plane that of a derivative between the third and the fourth, over all of it and not the
+region alone; for cosines the sixth power of their frequency.  The constants differ: a ridge of one basis is not that of
+another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Parts of the rows that are held out in turn: copies of a row, and rows of a group, always together."""
+"""Parts of the rows that are held out in turn: copies of a row, and rows of its group, are held out with it.
+
+Where rows have groups, a place may hold rows of several.  Then one of these groups, drawn at random, stands for the
+place: where it is held out so are all rows in the place, and these are judged by what is left.  A fold is fitted
+without its groups and without its places.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +29,27 @@ class Folds:
     Attributes
     ----------
     labels
-        Shape (n,), from 0 on.
+        By which each row is judged, shape (n,), from 0 on.
+    group_labels
+        Which leaves each row out because of its group, shape (n,): the same but where a place has several groups.
     count
         Number of folds.
     units
         Number of different places, or of groups, among the rows.
     unit_labels
         To which of them each row belongs, shape (n,).
+    place_units
+        To which of them the place of each row belongs, shape (n,).
     places
         Number of different places.
     """
 
     labels: IntArray
+    group_labels: IntArray
     count: int
     units: int
     unit_labels: IntArray
+    place_units: IntArray
     places: int
 
     @classmethod
@@ -50,15 +61,38 @@ class Folds:
         keys = places if rows.groups is None else np.concatenate([group for _, group in found])
         # Sorted by keys that look random, the units are dealt out in turn.
         different, unit = np.unique(keys, return_inverse=True)
+        owner = unit if rows.groups is None else _owners(places, keys, unit)
         count = max(min(FOLDS, len(different)), 1)
-        return cls(unit % count, count, len(different), unit, n_places)
+        return cls(owner % count, unit % count, count, len(different), unit, owner, n_places)
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether no place has rows of several groups."""
+        return np.array_equal(self.unit_labels, self.place_units)
 
     def totals(self, start: int, values: FloatArray) -> FloatArray:
-        """Sums over rows of each fold, (count, m), of values (b, m) of rows from a number on."""
-        own = self.labels[start : start + len(values)]
-        here = np.zeros((self.count, len(values)))
-        here[own, np.arange(len(values))] = 1.0
+        """Sums over rows that each fold judges, (count, m), of values (b, m) of rows from a number on."""
+        return self._sums(self.labels[start : start + len(values)], values)
+
+    def left_out_besides(self, start: int, values: FloatArray) -> FloatArray:
+        """Sums over rows that each fold leaves out and does not judge, (count, m), of values (b, m)."""
+        rows = slice(start, start + len(values))
+        own = np.where(self.group_labels[rows] == self.labels[rows], -1, self.group_labels[rows])
+        return self._sums(own, values)
+
+    def _sums(self, own: IntArray, values: FloatArray) -> FloatArray:
+        here = (own == np.arange(self.count)[:, None]).astype(np.float64)
         return np.asarray(here @ values)
+
+
+def _owners(places: NDArray[np.uint64], groups: NDArray[np.uint64], unit: IntArray) -> IntArray:
+    """The unit of one of the groups in the place of each row, as if drawn at random, shape (n,)."""
+    order = np.lexsort((_mixed(places, groups), places))
+    first = np.ones(len(places), dtype=bool)
+    first[1:] = places[order][1:] != places[order][:-1]
+    owner = np.empty_like(unit)
+    owner[order] = unit[order][first][np.cumsum(first) - 1]
+    return owner
 
 
 def _group_keys(block: Block, seed: int) -> NDArray[np.uint64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -15,7 +16,7 @@ from tmsm.maps.kernel_widths import Neighbours, Widths
 from tmsm.matching.exposure import LogExposure
 from tmsm.regions import Region
 
-__all__ = ["STATED", "Centres", "Judged", "KernelSettings", "WidthChoice"]
+__all__ = ["STATED", "Centres", "Judged", "KernelSettings", "WidthChoice", "left_out_weights", "numbered"]
 
 # Neighbours, powers and factors that are tried; factors go on as long as they get better.
 _NEIGHBOURS = (1, 2, 4, 8, 16, 32, 64)
@@ -56,6 +57,8 @@ class Centres:
         Shape (n, D).
     units
         The place of each, or its group: what is left out together, shape (n,).
+    place_units
+        The unit that the place of each counts for, shape (n,), or None where no place has rows of several groups.
     groups
         Shape (n,), or None.
     seen, weight
@@ -69,6 +72,7 @@ class Centres:
     region: Region
     X: FloatArray
     units: IntArray
+    place_units: IntArray | None
     groups: IntArray | None
     seen: FloatArray
     weight: FloatArray
@@ -79,10 +83,13 @@ class Centres:
     def where(self, chosen: BoolArray) -> Centres:
         """Some of them."""
         seen, weight = self.seen[chosen], self.weight[chosen]
+        places = None if self.place_units is None else self.place_units[chosen]
+        units, place_units = numbered(self.units[chosen], places)
         return replace(
             self,
             X=np.ascontiguousarray(self.X[chosen]),
-            units=np.unique(self.units[chosen], return_inverse=True)[1],
+            units=units,
+            place_units=place_units,
             groups=None if self.groups is None else self.groups[chosen],
             seen=seen / seen.sum(),
             weight=weight / weight.sum(),
@@ -110,10 +117,19 @@ class WidthChoice:
     def __init__(self, centres: Centres, settings: KernelSettings, k: int | None = None) -> None:
         self.centres, self.settings = centres, settings
         Y = centres.region.manifold.functions(centres.X)
-        self.neighbours = Neighbours.of(Y, centres.units, (max(self._neighbour_counts) if k is None else k) + 1)
+        count = max(self._neighbour_counts) if k is None else k
+        self.neighbours = Neighbours.of(Y, centres.units, count + 1, centres.place_units)
         self.tree = KernelTree.of(Y)
         self._shuffled = np.random.default_rng(settings.seed).permutation(len(Y))
         self.judged = np.sort(self._shuffled[:_FIRST_JUDGED])
+
+    @cached_property
+    def _left_out(self) -> FloatArray:
+        """Weights of what is left out with each centre, shape (n,)."""
+        centres = self.centres
+        if centres.place_units is None:
+            return np.asarray(np.bincount(centres.units, centres.weight)[centres.units])
+        return left_out_weights(centres.region.manifold.functions(centres.X), centres.units, centres.weight)
 
     @property
     def _neighbour_counts(self) -> tuple[int, ...]:
@@ -173,8 +189,8 @@ class WidthChoice:
         near = self.neighbours.nearest[:, : 0 if centres.groups is None else widths.k]
         reach = widths.reach(self.neighbours)
         kernels = self.tree.left_out_sums(self.judged, centres.units, reach, near, *both)
-        # What is left has lost the weight of the unit that was left out.
-        own = np.bincount(centres.units, centres.weight)[centres.units[self.judged]]
+        # What is left has lost the weight of the unit and the place that were left out.
+        own = self._left_out[self.judged]
         kernels -= np.log1p(-np.minimum(own, 1.0 - 1e-12))
         # Rows that stand for more count for more: the map is that of what is there.
         weight = centres.weight[self.judged] / centres.weight[self.judged].sum()
@@ -216,6 +232,22 @@ class WidthChoice:
             if abs(share - before) < 1e-4 * before:
                 break
         return share
+
+
+def numbered(units: IntArray, place_units: IntArray | None) -> tuple[IntArray, IntArray | None]:
+    """Units of rows and of their places, shape (n,) each, by numbers from 0 on that are the same for both."""
+    if place_units is None:
+        return np.unique(units, return_inverse=True)[1], None
+    both = np.unique(np.concatenate([units, place_units]), return_inverse=True)[1]
+    return both[: len(units)], both[len(units) :]
+
+
+def left_out_weights(Y: FloatArray, units: IntArray, weight: FloatArray) -> FloatArray:
+    """Weights of the unit and of the place of each row together, shape (n,)."""
+    places = np.unique(Y + 0.0, axis=0, return_inverse=True)[1].ravel()
+    pairs = np.unique(np.column_stack([units, places]), axis=0, return_inverse=True)[1].ravel()
+    parts = [np.bincount(labels, weight)[labels] for labels in (units, places, pairs)]
+    return np.asarray(parts[0] + parts[1] - parts[2])
 
 
 def _best(found: list[Judged]) -> Judged:

@@ -88,20 +88,29 @@ class KernelDensity(RegionDensity):
 
     def log_errors(self, X: FloatArray) -> FloatArray:
         Y = self.region.manifold.functions(X)
-        mean = np.exp(self._log_kernels(X))
-        squares = self._tree.squares(Y, self._heights, self.kappa, self.groups)
-        b, even = self.background, 0.0 if self.background == 0.0 else 1.0 / self.area
-        variance = (1.0 - b) ** 2 * np.maximum(squares - mean**2 * self._squared_weights, 0.0)
-        # The share of the background is known as well as that of independent rows.
-        variance += (even - mean) ** 2 * b * (1.0 - b) * self._squared_weights
-        errors: FloatArray = np.sqrt(variance) / np.exp(self.log_density(X))
-        return errors
+        kernels, whole = self._log_kernels(X), self.log_density(X)
+        totals = self._independent_weights
+        # Relative to their sum m: Σ (A_g − W_g m)² over independent parts g, A_g of the sum and W_g of the weight.
+        squares = self._tree.squares(Y, self._heights, self.kappa, self.groups, kernels)
+        if (totals == totals[0]).all():
+            products: FloatArray | float = totals[0]
+        else:
+            own = totals if self.groups is None else totals[self.groups]
+            products = np.exp(self._tree.log_sums(Y, self._heights + np.log(own), self.kappa) - kernels)
+        squared = float(totals @ totals)
+        b = self.background
+        share = np.exp(np.log1p(-b) + kernels - whole)
+        variance = share**2 * np.maximum(squares - 2.0 * products + squared, 0.0)
+        if b > 0.0:
+            # The share of the background is known as well as that of independent rows.
+            apart = np.exp(self._log_even() - whole) - np.exp(kernels - whole)
+            variance += apart**2 * b * (1.0 - b) * squared
+        return np.asarray(np.sqrt(variance))
 
     @cached_property
-    def _squared_weights(self) -> float:
-        """Σ w², over groups where there are any: one over the number of rows that are independent."""
-        totals = self.weight if self.groups is None else np.bincount(self.groups, self.weight)
-        return float(totals @ totals)
+    def _independent_weights(self) -> FloatArray:
+        """Weights of what is independent, with sum one: of rows, or of groups where there are any."""
+        return self.weight if self.groups is None else np.bincount(self.groups, self.weight).astype(np.float64)
 
     def share_in(self, part: Region) -> Share:
         own = common_part(self.region, part)

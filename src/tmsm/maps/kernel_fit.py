@@ -14,7 +14,7 @@ from tmsm.foundation.text import in_number
 from tmsm.manifolds.frames import check_frames
 from tmsm.maps.cut_mass import inside_masses, roughly_inside
 from tmsm.maps.folds import Folds
-from tmsm.maps.kernel_choice import STATED, Centres, Judged, KernelSettings, WidthChoice
+from tmsm.maps.kernel_choice import STATED, Centres, Judged, KernelSettings, WidthChoice, numbered
 from tmsm.maps.kernel_density import KernelDensity
 from tmsm.maps.kernel_widths import Widths
 from tmsm.maps.nodes import even_plan
@@ -82,7 +82,10 @@ class _Problem:
         counted = w > 0.0
         X, w = np.ascontiguousarray(X[counted]), w[counted]
         self.labels: IntArray = folds.labels[counted]
-        units = np.unique(folds.unit_labels[counted], return_inverse=True)[1]
+        self.group_labels: IntArray = folds.group_labels[counted]
+        units, place_units = numbered(
+            folds.unit_labels[counted], None if folds.is_simple else folds.place_units[counted]
+        )
         groups: IntArray | None = None
         if rows.groups is not None:
             codes = np.concatenate([one for _, _, one in blocks if one is not None])[counted]
@@ -97,7 +100,9 @@ class _Problem:
             area = float(np.exp(self.nodes.log_weights).sum())
         # Kernels as wide as the region are all but uniform; wider ones only lose digits.
         widest = float(np.linalg.norm(np.ptp(manifold.functions(X if self.nodes is None else self.nodes.X), axis=0)))
-        self.centres = Centres(self.region, X, units, groups, w / w.sum(), whole / whole.sum(), depth, area, widest)
+        self.centres = Centres(
+            self.region, X, units, place_units, groups, w / w.sum(), whole / whole.sum(), depth, area, widest
+        )
 
     def _inside(self, kappa: FloatArray) -> tuple[FloatArray, bool]:
         """How much of each kernel lies inside the border, and whether that is exact."""
@@ -113,7 +118,7 @@ class _Problem:
         return np.log(np.maximum(inside, 1e-300) / np.maximum(roughly_inside(depth, kappa), 1e-300))
 
     def _held_out(self, found: Judged, log_factor: FloatArray) -> float:
-        """The mean log density of the rows of each fold in kernels of the others.
+        """The mean log density of the rows of each fold in kernels of those that have no place or group in it.
 
         Where rows are few, the widths are chosen without the fold, too: the rows that like some widths best are no
         judges of them.
@@ -123,7 +128,8 @@ class _Problem:
         judged[np.random.default_rng(self.settings.seed).permutation(n)[:STATED]] = True
         total = weight = 0.0
         for fold in np.unique(self.labels):
-            others, own = self.labels != fold, (self.labels == fold) & judged
+            own = (self.labels == fold) & judged
+            others = (self.labels != fold) & (self.group_labels != fold)
             if not own.any() or not others.any():
                 continue
             anew = n <= _CHOSEN_ANEW

@@ -71,19 +71,25 @@ class KernelTree:
         in_threads(part, len(rows), _ROWS_PER_THREAD)
         return out
 
-    def squares(self, Y: FloatArray, a: FloatArray, kappa: FloatArray, groups: IntArray | None) -> FloatArray:
-        """Sums of squared kernels, of the kernels of each group together, at points (m, E), shape (m,)."""
+    def squares(
+        self, Y: FloatArray, a: FloatArray, kappa: FloatArray, groups: IntArray | None, log_unit: FloatArray
+    ) -> FloatArray:
+        """Sums of squared kernels, of the kernels of each group together, at points (m, E), shape (m,).
+
+        At each point kernels are measured in a unit of their own, whose logarithm is given, (m,).
+        """
         if groups is None:
             # The square of a kernel is one, too.
-            return np.exp(self.log_sums(Y, 2.0 * a, 2.0 * kappa))
+            return np.exp(self.log_sums(Y, 2.0 * a, 2.0 * kappa) - 2.0 * log_unit)
         a, kappa = a[self.order], kappa[self.order]
         bounds, rows = self._bounds((a, kappa)), np.ascontiguousarray(Y)
         out, labels, count = np.empty(len(rows)), groups[self.order], int(groups.max()) + 1
 
         def part(piece: slice) -> None:
             _group_squares(
-                self.boxes, bounds, self.first, self.centres, a, kappa, labels, count, rows[piece], out[piece]
-            )
+                self.boxes, bounds, self.first, self.centres, a, kappa, labels, count, rows[piece], log_unit[piece],
+                out[piece],
+            )  # fmt: skip
 
         in_threads(part, len(rows), _ROWS_PER_THREAD)
         return out
@@ -97,7 +103,7 @@ class KernelTree:
         with_it: tuple[FloatArray, FloatArray],
         without: tuple[FloatArray, FloatArray],
     ) -> FloatArray:
-        """Logarithms of the sums at some of the centres, numbers (m,), without the unit that each belongs to, (m,).
+        """Logarithms of the sums at some of the centres, numbers (m,), without the unit and the place of each, (m,).
 
         A kernel whose width depends on that unit, because it is within its reach (n,) or among its neighbours (n, k),
         is taken as it is ``without`` it: pairs (a, κ) of shape (n,) each.  The sums are right to six digits.
@@ -208,7 +214,9 @@ def _log_sums(boxes, bounds, first, centres, a, kappa, Y, out):  # type: ignore[
 
 
 @compiled(nogil=True)
-def _group_squares(boxes, bounds, first, centres, a, kappa, groups, count, Y, out):  # type: ignore[no-untyped-def]
+def _group_squares(  # type: ignore[no-untyped-def]
+    boxes, bounds, first, centres, a, kappa, groups, count, Y, log_unit, out
+):
     leaves, E = len(first) - 1, centres.shape[1]
     stack, heights = np.empty(64, dtype=np.int64), np.empty(64)
     sums, touched = np.zeros(count), np.empty(count, dtype=np.int64)
@@ -216,7 +224,7 @@ def _group_squares(boxes, bounds, first, centres, a, kappa, groups, count, Y, ou
         x, total, n_touched = Y[row], 0.0, 0
         stack[0], heights[0], top = 0, np.inf, 1
         while True:
-            least = math.log(total) + _LOG_NEGLIGIBLE if total > 0.0 else -np.inf
+            least = log_unit[row] + math.log(total) + _LOG_NEGLIGIBLE if total > 0.0 else -np.inf
             leaf, top = _next_leaf(boxes, bounds, leaves, stack, heights, top, least, x, E)
             if leaf < 0:
                 break
@@ -224,7 +232,7 @@ def _group_squares(boxes, bounds, first, centres, a, kappa, groups, count, Y, ou
                 square = 0.0
                 for j in range(E):
                     square += (x[j] - centres[i, j]) ** 2
-                value = math.exp(a[i] - 0.5 * kappa[i] * square)
+                value = math.exp(a[i] - 0.5 * kappa[i] * square - log_unit[row])
                 if value > 0.0:
                     total += value
                     if sums[groups[i]] == 0.0:
@@ -260,6 +268,8 @@ def _left_out_sums(  # type: ignore[no-untyped-def]
                 square = 0.0
                 for j in range(E):
                     square += (x[j] - centres[i, j]) ** 2
+                if square == 0.0:  # a copy in another unit
+                    continue
                 counted = square <= limits[i]
                 for j in range(near.shape[1]):
                     counted |= near[i, j] == own

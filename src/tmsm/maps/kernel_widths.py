@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -24,7 +24,8 @@ _NARROWEST = 1e-9
 class Neighbours:
     """The nearest units of each row other than its own, nearest first.
 
-    A unit is a place, with all copies of a row in it, or a group.
+    A unit is a place, with all copies of a row in it, or a group.  Where a place has rows of several groups it counts
+    for one of these, and not for the rows in it.
 
     Attributes
     ----------
@@ -41,16 +42,17 @@ class Neighbours:
     distances: FloatArray
 
     @classmethod
-    def of(cls, Y: FloatArray, units: IntArray, m: int) -> Neighbours:
-        """Of rows by their coordinates Y (n, E), at most m units."""
+    def of(cls, Y: FloatArray, units: IntArray, m: int, place_units: IntArray | None = None) -> Neighbours:
+        """Of rows by their coordinates Y (n, E), at most m units; places count for units (n,), if not for their own."""
         from scipy.spatial import cKDTree
 
         # Of the copies in a place one is enough to look for.
-        different, first = np.unique(np.column_stack([Y, units]), axis=0, return_index=True)
-        tree, labels = cKDTree(different[:, :-1]), units[first]
-        m = min(m, len(np.unique(labels)) - 1)
+        different, first = np.unique(Y + 0.0, axis=0, return_index=True)
+        tree, labels = cKDTree(different), (units if place_units is None else place_units)[first]
+        count = len(np.unique(labels))
+        m = max(min(m, count - 1), 1)
         # Where each unit is one place, the nearest places are those of the nearest units.
-        first_asked = m + 1 if len(different) == len(np.unique(labels)) else _FIRST * m + 1
+        first_asked = m + 1 if len(different) == count else _FIRST * m + 1
         nearest, distances = np.full((len(Y), m), -1), np.full((len(Y), m), np.inf)
         for start in range(0, len(Y), _BLOCK):
             todo, asked = np.arange(start, min(start + _BLOCK, len(Y))), first_asked
@@ -62,14 +64,38 @@ class Neighbours:
                 if asked == len(different) or asked >= _MOST:
                     break
                 todo, asked = todo[~enough[2]], 4 * asked
+        lonely = ~np.isfinite(distances[:, 0])
+        if lonely.any():
+            nearest[lonely, 0], distances[lonely, 0] = _nearest_other(tree, labels, Y[lonely], units[lonely])
         extent = float(np.linalg.norm(np.ptp(Y, axis=0)))
         return cls(units, nearest, np.maximum(distances, _NARROWEST * extent))
+
+
+def _nearest_other(tree: Any, labels: IntArray, Y: FloatArray, own: IntArray) -> tuple[IntArray, FloatArray]:
+    """The nearest unit of rows (k, E) round which thousands of places are their own units', and its distance, (k,).
+
+    Where no place counts for another unit, the nearest place does.
+    """
+    from scipy.spatial import cKDTree
+
+    nearest, distances = np.full(len(Y), -1), tree.query(Y, k=[2])[0][:, 0]
+    for unit in np.unique(own):
+        rows, others = np.flatnonzero(own == unit), np.flatnonzero(labels != unit)
+        if len(others) == 0:
+            continue
+        d, found = (np.atleast_2d(one) for one in cKDTree(tree.data[others]).query(Y[rows], k=2))
+        # Its own place may count for another unit.
+        at = np.arange(len(rows)), (d[:, 0] == 0.0).astype(np.intp)
+        there = np.isfinite(d[at])
+        nearest[rows[there]], distances[rows[there]] = labels[others[found[at][there]]], d[at][there]
+    return nearest, distances
 
 
 def _first_of_each(
     labels: IntArray, d: FloatArray, own: IntArray, m: int
 ) -> tuple[IntArray, FloatArray, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
     """The first m different units of each row, besides its own, their distances, and whether there were so many."""
+    labels = np.where(d > 0.0, labels, own[:, None])  # its own place may count for another unit
     order = np.argsort(labels, axis=1, kind="stable")
     ranked = np.take_along_axis(labels, order, axis=1)
     new = np.ones(labels.shape, dtype=bool)

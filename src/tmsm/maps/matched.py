@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import final
 
 import numpy as np
@@ -31,6 +33,10 @@ def weight_for(rows: Rows, size: int) -> Weight:
     return Auto(combine=False).choose(setting).parts[0].weight
 
 
+def _sum(parts: list[LinearSums]) -> LinearSums:
+    return reduce(add, parts)
+
+
 @final
 class ScoreSmoother:
     """Candidates of penalised score matching.
@@ -50,28 +56,29 @@ class ScoreSmoother:
     ) -> None:
         self.series, self.likelihood, self.sums = series, likelihood, sums
         equations = OneWeight(series, weight, exposure)
-        parts: list[LinearSums | None] = [None] * folds.count
+        # By the fold that judges them and the one that leaves out their group.
+        parts: dict[tuple[int, int], LinearSums] = {}
         start = 0
 
-        def add(block: Block) -> None:
+        def sort(block: Block) -> None:
             nonlocal start
-            own = folds.labels[start : start + len(block.X)]
-            for k in np.unique(own):
-                here = own == k
+            rows = slice(start, start + len(block.X))
+            own = np.column_stack([folds.labels[rows], folds.group_labels[rows]])
+            for judge, group in np.unique(own, axis=0):
+                here = (own == (judge, group)).all(axis=1)
                 w = None if block.sample_weight is None else block.sample_weight[here]
                 some = replace(block, view=block.view.where(here), sample_weight=w, groups=None, covariates=None)
                 found = LinearSums.of(equations.terms(some), some, w)
-                before = parts[k]
-                parts[k] = found if before is None else before + found
+                before = parts.get((judge, group))
+                parts[judge, group] = found if before is None else before + found
             start += len(block.X)
 
-        for _ in rows.map(add):
+        for _ in rows.map(sort):
             pass
-        self.parts = [part for part in parts if part is not None]
-        whole = self.parts[0]
-        for part in self.parts[1:]:
-            whole = whole + part
-        self.whole = whole
+        self.whole = whole = _sum(list(parts.values()))
+        judged = [[one for key, one in parts.items() if key[0] == k] for k in range(folds.count)]
+        left_out = [[one for key, one in parts.items() if k in key] for k in range(folds.count)]
+        self.parts = [(_sum(judged[k]), _sum(left_out[k])) for k in sums.counting]
         free = np.diag(whole.A)[: series.n_free]
         self.weak = _WEAK * float(free.mean()) if free.size else 0.0
 
@@ -95,11 +102,10 @@ class ScoreSmoother:
         whole = self.whole
         theta = self.theta(whole.A, whole.b, smoothing)
         freedom = np.trace(np.linalg.solve(whole.A + np.diag(self.ridge(smoothing)), whole.A))
-        counting = [part for part in self.parts if 0.0 < part.weight_sum < whole.weight_sum]
         held_out = np.zeros(0)
-        if counting:
-            others = np.stack([self._without(part, smoothing) for part in counting], axis=1)
-            held_out = self._judged(counting, others)
+        if self.parts:
+            others = np.stack([self._without(out, smoothing) for _, out in self.parts], axis=1)
+            held_out = self._judged([part for part, _ in self.parts], others)
         return Candidate(smoothing, theta, held_out, float(freedom))
 
     def _without(self, part: LinearSums, smoothing: float) -> FloatArray:

@@ -35,6 +35,8 @@ __all__ = ["SeriesFit", "SeriesSettings", "fit_series"]
 
 # Degrees that are tried in turn where nothing is asked for, and how many different places each function wants.
 _DEGREES, _PLACES = (12, 18), 2
+# Where more than this share of what the ridge could keep small is free, the degree may be too low.
+_NEARLY_ALL = 0.7
 # The ridge on the free functions, for each row: a coefficient of 30 costs as much as one row tells.
 _WEAK = 1e-3
 # The nodes may move the map by this share of its standard error.
@@ -312,13 +314,17 @@ class _Problem:
             notes.append(f"The degree is {found.degree}, not {asked}: {self.folds.units:,} {what} carry no more.")
         if found.path.note:
             notes.append(found.path.note)
+        size, n_free, freedom = found.series.size, found.series.n_free, found.path.chosen.freedom
+        more = "AdaptiveKernel resolves more" if found.degree >= _DEGREES[-1] else "a higher degree may resolve more"
         if found.path.at_rough_end:
-            more = (
-                "AdaptiveKernel resolves more" if found.degree >= _DEGREES[-1] else "a higher degree may resolve more"
-            )
             notes.append(
                 f"The smallest smoothing fits best: there is structure finer than degree {found.degree} can show, and "
                 f"{more}."
+            )
+        elif len(found.path.candidates) > 1 and freedom - n_free > _NEARLY_ALL * (size - n_free):
+            notes.append(
+                f"{freedom:.0f} of {size} functions are free of the ridge: there is structure about as fine as degree "
+                f"{found.degree} can show, or finer, and {more}."
             )
         if self.method == "score":
             notes.append(

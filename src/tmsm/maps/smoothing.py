@@ -31,6 +31,8 @@ _TOLERANCE = 1e-5
 _MANY_NODES, _HIDDEN = 20.0, 0.01
 # … and so many times as much where rows are held out, which only tells ridges apart.
 _HELD_OUT = 100.0
+# A fold that leaves less than this share of the weight to be fitted does not count.
+_NOTHING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,15 @@ def path_of(candidate: Callable[[float], Candidate], largest: float, size: int) 
 @final
 @dataclass(frozen=True)
 class FoldSums:
-    """Sums over rows of each fold, of weights (k,) and weighted statistics (k, p); Σw²; how many rows have weight."""
+    """Sums over the rows that each fold judges: of weights (k,), of weighted statistics (k, p).
+
+    ``besides`` are the same sums, (k, 1 + p), over rows that it leaves out and does not judge; there are Σw² and the
+    number of rows with weight, of all.
+    """
 
     weights: FloatArray
     totals: FloatArray
+    besides: FloatArray
     weight_squares: float
     n_rows: int
 
@@ -140,18 +147,22 @@ class FoldSums:
         """One reading of the rows."""
         start, counted = 0, 0
         weights, totals, squares = np.zeros(folds.count), np.zeros((folds.count, series.size)), 0.0
+        besides = np.zeros((folds.count, 1 + series.size))
 
         def add(block: Block) -> None:
-            nonlocal start, counted, weights, totals, squares
+            nonlocal start, counted, weights, totals, besides, squares
             w = block.weights()
-            sums = folds.totals(start, np.column_stack([w, series.statistics(block.X) * w[:, None]]))
+            values = np.column_stack([w, series.statistics(block.X) * w[:, None]])
+            sums = folds.totals(start, values)
+            if not folds.is_simple:
+                besides += folds.left_out_besides(start, values)
             weights, totals, squares = weights + sums[:, 0], totals + sums[:, 1:], squares + float(w @ w)
             start += len(w)
             counted += int(np.count_nonzero(w))
 
         for _ in rows.map(add):
             pass
-        return cls(weights, totals, squares, counted)
+        return cls(weights, totals, besides, squares, counted)
 
     @property
     def mean(self) -> FloatArray:
@@ -166,14 +177,19 @@ class FoldSums:
     @property
     def counting(self) -> IntArray:
         """Numbers of the folds that have weight and leave some to the others, shape (j,)."""
-        return np.flatnonzero((self.weights > 0.0) & (self.weights < self.weights.sum()))
+        return np.flatnonzero((self.weights > 0.0) & (self._rest > _NOTHING * self.weights.sum()))
+
+    @property
+    def _rest(self) -> FloatArray:
+        """Weights without each fold, shape (k,)."""
+        return np.asarray(self.weights.sum() - self.weights - self.besides[:, 0])
 
     @property
     def others(self) -> FloatArray:
         """Means without each of these folds, shape (p, j)."""
         k = self.counting
-        rest = self.totals.sum(axis=0) - self.totals[k]
-        return np.asarray((rest / (self.weights.sum() - self.weights[k])[:, None]).T)
+        rest = self.totals.sum(axis=0) - self.totals[k] - self.besides[k, 1:]
+        return np.asarray((rest / self._rest[k][:, None]).T)
 
     def held_out(self, theta: FloatArray, log_integrals: FloatArray) -> FloatArray:
         """Parts of the mean of θ·t − log ∫ that come from the rows of each fold, at its own θ (p, j), shape (j,)."""
