@@ -10,10 +10,16 @@ import math
 
 from tmsm.foundation.compiled import compiled
 
-__all__ = ["angle_of", "sincos_of_degrees"]
+__all__ = ["angle_of", "inverse_root", "sincos_of_degrees"]
 
 _HALF_PI = 0.5 * math.pi
 _RADIANS = math.pi / 180.0
+
+
+@compiled(inline="always")
+def inverse_root(x):  # type: ignore[no-untyped-def]
+    """One over the square root; a card has an instruction for it."""
+    return 1.0 / math.sqrt(x)
 
 
 @compiled(inline="always")

@@ -16,13 +16,14 @@ import numpy as np
 from numba import cuda, float64, int32
 
 from tmsm.foundation.arrays import FloatArray
+from tmsm.numerics.elementary import inverse_root
 from tmsm.regions.polygon.arcs import nearest_arc
 from tmsm.rowwise.functions import cap_row, moment_row, normal_row, residual_row, saturating_row
 from tmsm.rowwise.kinds import BORDERS, HEAD, LENGTHS, ON_BORDER, ROUNDING, TASKS, TOLERANCE, WEIGHTS
 
 __all__ = ["device_sums"]
 
-_THREADS = 128
+_THREADS = 256
 # Blocks of threads for each multiprocessor: enough to hide how long memory takes.
 _BLOCKS_PER_PROCESSOR = 8
 
@@ -60,6 +61,8 @@ def _processors() -> int:
 def _on_device(function: Any, known: dict[str, Any]) -> Any:
     """A function compiled for processors as one for the card, and with it all that it calls."""
     name = f"{function.__module__}.{function.__name__}"
+    if function is inverse_root and hasattr(cuda, "libdevice"):  # the simulator has none
+        known[name] = cuda.libdevice.rsqrt
     if name not in known:
         plain = getattr(function, "py_func", function)
         names = dict(plain.__globals__)

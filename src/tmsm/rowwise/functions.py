@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from tmsm.foundation.compiled import compiled
-from tmsm.numerics.elementary import angle_of
+from tmsm.numerics.elementary import angle_of, inverse_root
 
 __all__ = ["cap_row", "moment_row", "normal_row", "residual_row", "saturating_row"]
 
@@ -22,7 +22,7 @@ def cap_row(x, y, z, a, b, c, radius):  # type: ignore[no-untyped-def]
     # P c, of length sin ρ with ρ the angle to the centre; at the centre it is rounding noise.
     p, q, r = a - cosine * x, b - cosine * y, c - cosine * z
     squared = p * p + q * q + r * r
-    inverse = 1.0 / math.sqrt(max(squared, 1e-300))
+    inverse = inverse_root(max(squared, 1e-300))
     d = radius - angle_of(squared * inverse, cosine)
     laplacian = -cosine * inverse
     if squared < 1e-30:
