@@ -27,9 +27,9 @@ from tmsm.regions.rounding import find_grid
 __all__ = ["BORDER_TOLERANCE", "Block", "Rows", "Sample"]
 
 # Coordinates in a block: few enough to stay in the cache, enough to pay for the hundred or so array
-# operations on it.  Threads of our own were tried and lost: operations this short spend the gain on
+# operations on it.  Threads were tried for these and lost: operations this short spend the gain on
 # waiting for the interpreter.
-_BLOCK_NUMBERS = 3 * 30_000
+_BLOCK_NUMBERS = 3 * 2**14
 # Scales such as the median come from at most this many rows, spread evenly over the table.
 _SAMPLE_ROWS = 2**16
 # Blocks with distances that are costly are kept for the next pass as long as they have no more numbers: 64 MB.
