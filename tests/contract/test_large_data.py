@@ -472,3 +472,27 @@ def test_degrees_go_to_compiled_loops_as_they_are(monkeypatch):
     bad = table(lat=spoiled(LAT, 777, 95.0))
     with pytest.raises(ValueError, match="row 777"):
         tmsm.ScoreMatching(tmsm.VonMisesFisher(), CAP, "geodesic", outside="drop").fit(bad)
+
+
+def test_rows_that_can_be_read_only_once_and_are_none():
+    def fit(blocks):
+        return tmsm.ScoreMatching(tmsm.VonMisesFisher(), CAP, outside="drop").fit(iter(blocks))
+
+    for none in ([], [X[:0]]):
+        with pytest.raises(ValueError, match="were none: there is nothing to fit"):
+            fit(none)
+    with pytest.raises(ValueError, match="None is left to fit"):
+        fit([np.tile(-CAP.center, (20, 1))])
+
+
+def test_groups_count_alike_however_a_file_is_divided(tmp_path):
+    """A sample of many row groups sees few of the groups, and knows it."""
+    n = 80_000
+    rows = pa.table({"lon": np.resize(LON, n), "lat": np.resize(LAT, n), "storm": np.arange(n) // 50})
+    found = []
+    for name, size in (("one", n), ("many", 2500)):
+        pq.write_table(rows, tmp_path / f"{name}.parquet", row_group_size=size)
+        source = Rows.of(tmp_path / f"{name}.parquet", CAP, outside="drop").grouped("storm")
+        inside = source.kept().effective_number
+        found.append(inside / source.share_of_groups)
+    assert found[0] == pytest.approx(found[1], rel=0.1)

@@ -199,3 +199,31 @@ def test_n_jobs_is_a_number_of_threads(n_jobs):
     X = rows_in(tmsm.Cap(CENTER, 0.9), 50)
     with pytest.raises((ValueError, TypeError), match="n_jobs must"):
         tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.9), n_jobs=n_jobs).fit(X)
+
+
+def test_blas_has_its_threads_back_after_fits_in_several_threads():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+    X = rows_in(POLYGON, 4000)
+    fit = tmsm.ScoreMatching(MODEL, POLYGON)
+    before, alone = threads(), fit.fit(X).natural_params_
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: tmsm.ScoreMatching(MODEL, POLYGON).fit(X).natural_params_, range(9)))
+    assert threads() == before
+    assert all((one == alone).all() for one in found)
+
+
+def test_large_tables_go_by_loops_however_few_rows_of_a_block_lie_inside(monkeypatch):
+    X = rows_in(POLYGON, 1500)
+    equations = tmsm.ScoreMatching(MODEL, POLYGON, weights.Combined(2)).fit(X).result_.influence.equations
+    small = tmsm.SphericalPolygon([tmsm.lonlat_to_xyz([10.0, 30.0, 20.0], [20.0, 20.0, 40.0])])
+    block = next(Rows.of(X, small, outside="drop").map(lambda block: block))
+    by_arrays = equations.terms(block)
+    monkeypatch.setattr(stacked, "_FEWEST_ROWS", 1500)
+    assert len(block.X) < 1500
+    assert type(equations.terms(block)) is not type(by_arrays)

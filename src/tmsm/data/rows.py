@@ -64,6 +64,8 @@ class Block:
     farthest: float
     groups: IntArray | None = None
     covariates: FloatArray | None = None
+    # Rows of the table that it is of.
+    of_rows: int = 0
 
     @property
     def X(self) -> FloatArray:
@@ -116,6 +118,8 @@ class Rows:
         self._touching = self.on_border
         self._moved = self._settled = False
         self._sample: Sample | None = None
+        # How many of the groups have rows in that sample, before those outside are left out, as a share of all.
+        self.share_of_groups = 1.0
         # The border as all rows see it, where all are known to lie inside; else blocks by their first row.
         self._known: BorderView | None = None
         self._kept_blocks: dict[int, tuple[Block | None, int]] = {}
@@ -301,6 +305,8 @@ class Rows:
     def _sampled(self) -> Sample:
         raw = self.source.sample(_SAMPLE_ROWS)
         X, weight, codes, covariates = self._read(raw.X), raw.weight, raw.groups, raw.covariates
+        if self.groups is not None and codes is not None:
+            self.share_of_groups = len(np.unique(codes)) / self.groups.count
         if weight is not None and not (weight > 0.0).all():
             counted = weight > 0.0
             X, weight = X[counted], weight[counted]
@@ -492,22 +498,22 @@ class Rows:
             if len(raw.X) < len(self):
                 view = view.where(slice(raw.start, raw.start + len(raw.X)))
             farthest = float(view.depth().max()) if self.region.has_border else np.inf
-            return Block(view, raw.weight, farthest, raw.groups, raw.covariates), 0
+            return Block(view, raw.weight, farthest, raw.groups, raw.covariates, len(self)), 0
         X = self._read(raw.X)
         view = BorderView(self.region, X)
         if not self.region.has_border:
-            return Block(view, raw.weight, np.inf, raw.groups, raw.covariates), 0
+            return Block(view, raw.weight, np.inf, raw.groups, raw.covariates, len(self)), 0
         d = view.depth()
         inside = self._inside(X, d)
         if inside is None:
-            return Block(view, raw.weight, float(d.max()), raw.groups, raw.covariates), 0
+            return Block(view, raw.weight, float(d.max()), raw.groups, raw.covariates, len(self)), 0
         if not inside.any():
             return None, len(d)
         view = view.where(inside)
         weight = None if raw.weight is None else raw.weight[inside]
         groups = None if raw.groups is None else raw.groups[inside]
         covariates = None if raw.covariates is None else raw.covariates[inside]
-        return Block(view, weight, float(d.max()), groups, covariates), len(d) - len(view.X)
+        return Block(view, weight, float(d.max()), groups, covariates, len(self)), len(d) - len(view.X)
 
     def _inside(self, X: FloatArray, d: FloatArray) -> BoolArray | None:
         """Which rows have positive distances, None if all have; an error where outside="raise".

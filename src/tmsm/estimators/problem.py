@@ -69,8 +69,7 @@ class Problem:
         if not model.is_linear:
             why_single = why_single or _NOT_LINEAR
         kept, share = rows.kept(), 1.0 / rows.sample_stride
-        # Groups, where there are any, are all in the sample.
-        n_rows = kept.effective_number / (share if rows.groups is None else 1.0)
+        n_rows = kept.effective_number / (share if rows.groups is None else rows.share_of_groups)
         standard, n_columns = None, 1
         if rows.covariates is not None:
             check_covariates(model)

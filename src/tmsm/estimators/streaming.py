@@ -101,7 +101,12 @@ class StreamingEstimator(BorderedEstimator):
                 "Rows that can be read only once take no groups or covariates in fit: give blocks with their groups to "
                 "partial_fit, or pass what can be read again, such as a file."
             )
-        return self.partial_fit(source)
+        self.partial_fit(source)
+        if self._stream is None:
+            raise InvalidInputError("The rows, which can be read only once, were none: there is nothing to fit.")
+        if len(self._stream.one_pass.kept) == 0:
+            raise InvalidInputError(self._why_not_fitted)
+        return self
 
     def partial_fit(
         self,

@@ -34,12 +34,12 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _or_none(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, with None in place of an error of the file system."""
+    """The method, with None in place of an error: the file system's, or that of a file that was cut off."""
 
     def attempt(*arguments: Any) -> Any:
         try:
             return method(*arguments)
-        except OSError:
+        except Exception:  # unpickling raises anything
             return None
 
     return attempt

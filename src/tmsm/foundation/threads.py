@@ -14,7 +14,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, TypeVar, cast
 
 __all__ = ["in_threads", "map_in_order", "single_threaded", "thread_count", "threads_of"]
 
@@ -53,12 +54,32 @@ def threads_of(n_jobs: int | None) -> Iterator[None]:
         _chosen.reset(token)
 
 
-def single_threaded(numbers: int) -> AbstractContextManager[Any]:
+def single_threaded(numbers: int) -> AbstractContextManager[None]:
     """A context in which BLAS uses one thread, for operations on arrays of so many numbers."""
-    if numbers <= _FEW_NUMBERS:
-        return nullcontext()
-    context: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
-    return context
+    return nullcontext() if numbers <= _FEW_NUMBERS else _LIMIT
+
+
+class _SharedLimit:
+    """One thread for BLAS from the first who enters until the last one leaves: the limit is that of the process."""
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._limiter = Lock(), 0, None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._users == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._users += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                limiter, self._limiter = self._limiter, None
+                cast(Any, limiter).restore_original_limits()
+
+
+_LIMIT = _SharedLimit()
 
 
 @lru_cache(maxsize=1)

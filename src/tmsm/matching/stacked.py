@@ -34,7 +34,7 @@ from tmsm.weights import EquationPart, Weight
 
 __all__ = ["Stacked", "block_diagonal"]
 
-# Blocks of fewer rows go by arrays: compiled code would be loaded for nothing.
+# Tables of fewer rows go by arrays: compiled code would be loaded for nothing.
 _FEWEST_ROWS = 8192
 
 
@@ -87,7 +87,7 @@ class Stacked(Equations):
         known: Terms | None = block.known_terms(self)
         if known is not None:
             return known
-        if len(block.X) >= _FEWEST_ROWS and (plan := self._plan) is not None:
+        if max(block.of_rows, len(block.X)) >= _FEWEST_ROWS and (plan := self._plan) is not None:
             return _LoopedTerms(plan, block)
         degree = max((max(part.degrees) for part in self.parts if part.degrees), default=None)
         polynomials = None if degree is None else self.polynomials.evaluate(block.X, degree)
