@@ -17,7 +17,7 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.manifolds import Manifold
 
-__all__ = ["DeviceSource", "as_device_array", "is_on_device"]
+__all__ = ["DeviceSource", "as_device_array", "in_memory", "is_on_device"]
 
 # What DLPack calls memory of NVIDIA's cards.
 _CUDA = 2
@@ -26,6 +26,7 @@ _IN_MEMORY = "Rows on a graphics card take no groups or covariates: copy them to
 
 def is_on_device(X: Any) -> bool:
     """Whether an array lies on a graphics card: of CuPy, PyTorch, JAX, Numba, or what else says so."""
+    X = _detached(X)
     if hasattr(X, "__cuda_array_interface__") or hasattr(X, "copy_to_host"):
         return True
     where = getattr(X, "__dlpack_device__", None)
@@ -38,6 +39,8 @@ def as_device_array(X: Any) -> Any:
         return X
     from numba import cuda
 
+    X = _detached(X)
+
     if not hasattr(X, "__cuda_array_interface__"):
         try:
             import cupy
@@ -47,9 +50,17 @@ def as_device_array(X: Any) -> Any:
                 "install CuPy, or give X as an array of CuPy or PyTorch."
             ) from None
         X = cupy.from_dlpack(X)
-    if hasattr(X, "detach"):  # of PyTorch, which refuses to hand on what it differentiates
-        X = X.detach()
     return cuda.as_cuda_array(X)
+
+
+def in_memory(weight: Any) -> Any:
+    """Weights from a card as an array in memory; others as they are."""
+    return as_device_array(weight).copy_to_host() if weight is not None and is_on_device(weight) else weight
+
+
+def _detached(X: Any) -> Any:
+    """A tensor without its gradient: PyTorch refuses to hand on what it differentiates."""
+    return X.detach() if hasattr(X, "requires_grad") and hasattr(X, "detach") else X
 
 
 @final

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from tmsm.data.covariates import ColumnSums, Covariates, CovariatesInBlocks, Standard
-from tmsm.data.device_source import DeviceSource, is_on_device
+from tmsm.data.device_source import DeviceSource, in_memory, is_on_device
 from tmsm.data.groups import Groups, GroupSums
 from tmsm.data.opening import as_table, opened
 from tmsm.data.sources import ArraySource, RawBlock, Source
@@ -142,7 +142,8 @@ class Rows:
         """
         if is_on_device(X):
             device = DeviceSource.of(X, region.manifold)
-            rows = cls(replace(device, weight=check_sample_weight(sample_weight, len(device))), region, outside)
+            weight = check_sample_weight(in_memory(sample_weight), len(device))
+            rows = cls(replace(device, weight=weight), region, outside)
             rows = rows if groups is None else rows.with_groups(groups)
             return rows if covariates is None else rows.with_covariates(covariates)
         source = opened(X, region.manifold, sample_weight)
