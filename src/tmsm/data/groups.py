@@ -13,7 +13,7 @@ from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.validation import find_missing
 
-__all__ = ["GroupSums", "Groups", "GroupsInBlocks", "require_groups"]
+__all__ = ["GroupSums", "Groups", "GroupsInBlocks", "PartialGroupSums", "require_groups"]
 
 # Whole numbers within so many times their count are numbered without being sorted, some at a time.
 _DENSE, _PIECE = 4, 65536
@@ -132,6 +132,40 @@ def _of_numbers(labels: np.ndarray[Any, Any]) -> Groups:
 
 
 @final
+@dataclass(frozen=True)
+class PartialGroupSums:
+    """Sums of the rows' numbers over those groups that some rows belong to.
+
+    Attributes
+    ----------
+    codes
+        Numbers of the groups, increasing, shape (k,).
+    values
+        Sums, shape (k, m).
+    """
+
+    codes: IntArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, codes: IntArray, values: FloatArray) -> PartialGroupSums:
+        """Of rows with these group numbers (n,) and values (n, m)."""
+        here, place = np.unique(codes, return_inverse=True)
+        columns = [np.bincount(place, column, len(here)) for column in values.T]
+        return cls(here, np.stack(columns, axis=1))
+
+    def __add__(self, other: PartialGroupSums) -> PartialGroupSums:
+        codes = np.concatenate([self.codes, other.codes])
+        return PartialGroupSums.of(codes, np.concatenate([self.values, other.values]))
+
+    def totals(self, count: int) -> FloatArray:
+        """The sums of all groups, zero for those without rows, shape (count, m)."""
+        sums = GroupSums(count, self.values.shape[1])
+        sums.add_sums(self)
+        return sums.totals
+
+
+@final
 class GroupSums:
     """Sums of the rows' numbers by group, filled block by block; ``totals`` has the shape (count, m)."""
 
@@ -140,9 +174,11 @@ class GroupSums:
 
     def add(self, codes: IntArray, values: FloatArray) -> None:
         """Add rows with these group numbers (n,) and values (n, m)."""
-        here, place = np.unique(codes, return_inverse=True)
-        columns = [np.bincount(place, column, len(here)) for column in values.T]
-        self.totals[here] += np.stack(columns, axis=1)
+        self.add_sums(PartialGroupSums.of(codes, values))
+
+    def add_sums(self, sums: PartialGroupSums) -> None:
+        """Add the sums of some rows."""
+        self.totals[sums.codes] += sums.values
 
 
 def require_groups(count: int) -> None:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from tmsm.data.blocks import (
+    BORDER_TOLERANCE,
+    Block,
+    BlockReader,
+    OutsideReport,
+    OutsideRowsError,
+    StrayReport,
+    StrayRowsError,
+)
 from tmsm.data.covariates import ColumnSums, Covariates, CovariatesInBlocks, Standard
 from tmsm.data.device_source import DeviceSource, in_memory, is_on_device
 from tmsm.data.groups import Groups, GroupSums
 from tmsm.data.opening import as_table, opened
+from tmsm.data.passes import BlockPass, Grouped, LoopPass, Summed
 from tmsm.data.sources import ArraySource, RawBlock, Source
 from tmsm.data.streamed import refuse_one_pass
-from tmsm.foundation.arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from tmsm.foundation.arrays import ArrayLike, FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.threads import map_in_order, single_threaded
@@ -34,51 +46,10 @@ _BLOCK_NUMBERS = 3 * 2**14
 _SAMPLE_ROWS = 2**16
 # Blocks with distances that are costly are kept for the next pass as long as they have no more numbers: 64 MB.
 _KEPT_NUMBERS = 2**23
-# Rows closer to the border than this share of the data's extent carry no weight worth the name.
-BORDER_TOLERANCE = 1e-9
-
 _KEEPING = Lock()
 
 T = TypeVar("T")
-S = TypeVar("S", bound="Summed")
-
-
-class Summed(Protocol):
-    """Additive sums of some rows, with the numbers of those inside and outside."""
-
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def n_outside(self) -> int: ...
-
-    def __add__(self, other: Any) -> Any: ...
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some rows inside the region: border, weights, largest distance to it, numbers of groups, covariates (n, q)."""
-
-    view: BorderView
-    sample_weight: FloatArray | None
-    farthest: float
-    groups: IntArray | None = None
-    covariates: FloatArray | None = None
-    # Rows of the table that it is of.
-    of_rows: int = 0
-
-    @property
-    def X(self) -> FloatArray:
-        """Points, shape (n, D), column-major."""
-        return self.view.X
-
-    def weights(self) -> FloatArray:
-        """The sample weights, ones where there are none, shape (n,)."""
-        return np.ones(len(self.X)) if self.sample_weight is None else self.sample_weight
-
-    def known_terms(self, equations: Any) -> Any:
-        """What these rows contribute to equations, if it was computed before; else None."""
-        return None
+S = TypeVar("S", bound=Summed)
 
 
 @dataclass(frozen=True)
@@ -236,7 +207,7 @@ class Rows:
         """Apply a function to every block that has rows inside, in order."""
         n_outside = 0
         size = self._block_size
-        with single_threaded(len(self) * self.source.n_columns):
+        with single_threaded(len(self) * self.source.n_columns), self._explaining():
             for raw in with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows", _length):
                 block, block_outside = self._block(raw)
                 n_outside += block_outside
@@ -248,13 +219,37 @@ class Rows:
     def total(self, function: Callable[[Block], T], *, threaded: bool = False) -> T | None:
         """The sum of what a function gives for every block; None if no row lies inside.
 
-        ``threaded`` says that the function spends its time in compiled loops, so that blocks go to all threads; they
-        are added in their order.
+        The function gives something and changes nothing: where the rows lie elsewhere it is sent there.  ``threaded``
+        says that it spends its time in compiled loops, so that blocks go to all threads; they are added in their order.
         """
+        if self.source.lies_elsewhere:
+            return self._total_elsewhere(BlockPass(self._reader, function), self._block_size)
         total: Any = None
         for part in self._threaded_map(function) if threaded and self.comes_in_blocks else self.map(function):
             total = part if total is None else total + part
         return cast("T | None", total)
+
+    def grouped_total(
+        self, function: Callable[[Block], tuple[T, FloatArray]], *, threaded: bool = False
+    ) -> tuple[T | None, FloatArray]:
+        """The sum of what a function gives first, and over each group the sum of the rows (n, m) that it gives then.
+
+        The second has the shape (G, m).
+        """
+        assert self.groups is not None, "the rows come in groups"
+        if self.source.lies_elsewhere:
+            found = self._total_elsewhere(BlockPass(self._reader, Grouped(function)), self._block_size)
+            part, sums = (None, None) if found is None else (found.part, found.sums)
+            return part, np.empty((self.groups.count, 0)) if sums is None else sums.totals(self.groups.count)
+        by_group: GroupSums | None = None
+        total: Any = None
+        # Sums over groups are added in place, in the order of the rows.
+        both = Grouped(function)
+        for found in self._threaded_map(both) if threaded and self.comes_in_blocks else self.map(both):
+            by_group = by_group or GroupSums(self.groups.count, found.sums.values.shape[1])
+            by_group.add_sums(found.sums)
+            total = found.part if total is None else total + found.part
+        return total, np.empty((self.groups.count, 0)) if by_group is None else by_group.totals
 
     def _threaded_map(self, function: Callable[[Block], T]) -> Iterator[T]:
         def work(raw: RawBlock) -> tuple[T | None, int]:
@@ -262,7 +257,7 @@ class Rows:
             return None if block is None else function(block), n_outside
 
         size, n_outside = self._block_size, 0
-        with single_threaded(len(self) * self.source.n_columns):
+        with single_threaded(len(self) * self.source.n_columns), self._explaining():
             blocks = with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows", _length)
             for _, (part, block_outside) in map_in_order(work, blocks):
                 n_outside += block_outside
@@ -279,20 +274,45 @@ class Rows:
         Blocks go to all threads, and are added in their order.  A block that the loop refuses, or that has rows outside
         where there may be none, is read again by arrays, which say what is wrong with it.
         """
+        if self.source.lies_elsewhere:
+            return self._total_elsewhere(BlockPass(self._reader, by_arrays), size, LoopPass(self.outside, loop))
         total: Any = None
         n_outside = 0
         blocks = with_progress(self.source.loop_blocks(size), -(-len(self) // size), "reading rows", _length)
-        for raw, found in map_in_order(loop, blocks):
-            if found is None or (found.n_outside and self.outside == "raise"):
-                block, block_outside = self._new_block(self.source.in_memory(raw))
-                found = None if block is None else by_arrays(block)
-            else:
-                block_outside = found.n_outside
-            n_outside += block_outside
-            if found is not None and found.n:
-                total = found if total is None else total + found
+        with self._explaining():
+            for raw, found in map_in_order(loop, blocks):
+                if found is None or (found.n_outside and self.outside == "raise"):
+                    block, block_outside = self._new_block(self.source.in_memory(raw))
+                    found = None if block is None else by_arrays(block)
+                else:
+                    block_outside = found.n_outside
+                n_outside += block_outside
+                if found is not None and found.n:
+                    total = found if total is None else total + found
         self.n_outside = n_outside
         return cast("S | None", total)
+
+    def _total_elsewhere(self, one_pass: BlockPass[T], size: int, loop: LoopPass[T] | None = None) -> T | None:
+        """The sum over the blocks of a source whose rows lie in other processes."""
+        with self._explaining():
+            counted = self.source.reduce(one_pass, size, loop=loop)
+        assert counted is not None, "the source has rows"
+        self.n_outside = counted.n_outside
+        return counted.part
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Rows that are refused are counted, and the worst of them named."""
+        try:
+            yield
+        except StrayRowsError:
+            raise InvalidInputError(self._describe_strays()) from None
+        except OutsideRowsError:
+            raise InvalidInputError(self.describe_outside()) from None
+
+    @property
+    def _reader(self) -> BlockReader:
+        return BlockReader(self.region, self.outside, len(self))
 
     def sample(self) -> Sample:
         """Rows with weight inside the region, spread evenly over the table: for scales.
@@ -305,7 +325,8 @@ class Rows:
 
     def _sampled(self) -> Sample:
         raw = self.source.sample(_SAMPLE_ROWS)
-        X, weight, codes, covariates = self._read(raw.X), raw.weight, raw.groups, raw.covariates
+        with self._explaining():
+            X, weight, codes, covariates = self._read(raw.X), raw.weight, raw.groups, raw.covariates
         if self.groups is not None and codes is not None:
             self.share_of_groups = len(np.unique(codes)) / self.groups.count
         if weight is not None and not (weight > 0.0).all():
@@ -317,7 +338,8 @@ class Rows:
         if self.region.has_border and len(X):
             d = view.depth()
             self._touching = X[d == 0.0]
-            inside = self._inside(X, d)
+            with self._explaining():
+                inside = self._reader.is_inside(X, d)
             if inside is not None:
                 view = view.where(inside)
                 weight = None if weight is None else weight[inside]
@@ -439,17 +461,14 @@ class Rows:
 
     def describe_outside(self) -> str:
         """Say how many rows lie outside, and which one farthest."""
-        outside = on_border = rounded = worst = 0
-        depth = np.inf
-        for raw in self.source.blocks(_SAMPLE_ROWS):
-            X = self._read(raw.X)
-            d = self.region.clearance(X)[0]
-            rounded += int(np.count_nonzero(self.region.left_out(X)))
-            outside += int(np.count_nonzero(~(d > 0.0)))
-            on_border += int(np.count_nonzero(np.abs(d) <= BORDER_TOLERANCE))
-            lowest = int(np.argmin(d))
-            if d[lowest] < depth:
-                worst, depth = raw.start + lowest, float(d[lowest])
+        try:
+            found = self.source.reduce(partial(OutsideReport.of, self._reader), _SAMPLE_ROWS)
+        except StrayRowsError:
+            return self._describe_strays()
+        assert found is not None, "the source has rows"
+        outside, on_border, rounded, worst, depth = (
+            found.outside, found.on_border, found.rounded, found.worst, found.depth
+        )  # fmt: skip
         n = len(self)
         if outside == n and on_border == n:
             return f"All {n} rows of X lie on the border, where every weight is zero."
@@ -500,41 +519,13 @@ class Rows:
                 view = view.where(slice(raw.start, raw.start + len(raw.X)))
             farthest = float(view.depth().max()) if self.region.has_border else np.inf
             return Block(view, raw.weight, farthest, raw.groups, raw.covariates, len(self)), 0
-        X = self._read(raw.X)
-        view = BorderView(self.region, X)
-        if not self.region.has_border:
-            return Block(view, raw.weight, np.inf, raw.groups, raw.covariates, len(self)), 0
-        d = view.depth()
-        inside = self._inside(X, d)
-        if inside is None:
-            return Block(view, raw.weight, float(d.max()), raw.groups, raw.covariates, len(self)), 0
-        if not inside.any():
-            return None, len(d)
-        view = view.where(inside)
-        weight = None if raw.weight is None else raw.weight[inside]
-        groups = None if raw.groups is None else raw.groups[inside]
-        covariates = None if raw.covariates is None else raw.covariates[inside]
-        return Block(view, weight, float(d.max()), groups, covariates, len(self)), len(d) - len(view.X)
-
-    def _inside(self, X: FloatArray, d: FloatArray) -> BoolArray | None:
-        """Which rows have positive distances, None if all have; an error where outside="raise".
-
-        Rows that a region for rounded rows leaves out by itself are no error.
-        """
-        if d.min() > 0.0:
-            return None
-        inside: BoolArray = d > 0.0
-        if self.outside == "raise" and not self.region.left_out(X[~inside]).all():
-            raise InvalidInputError(self.describe_outside())
-        return inside
+        return self._reader.inside(raw, self._read(raw.X))
 
     def _read(self, values: np.ndarray[Any, Any]) -> FloatArray:
-        X = np.array(values, dtype=np.float64, order="F")
-        if not self._settled:
-            on_manifold, moved = self.region.manifold.settle(X)
-            if not on_manifold:
-                raise InvalidInputError(self._describe_strays())
-            self._moved |= moved
+        if self._settled:
+            return np.array(values, dtype=np.float64, order="F")
+        X, moved = self._reader.points(values)
+        self._moved |= moved
         return X
 
     def _describe_strays(self) -> str:
@@ -542,17 +533,11 @@ class Rows:
         manifold = self.region.manifold
         if isinstance(self.source, ArraySource):
             return str(manifold.reason(self.source.X))
-        count, first, shown = 0, -1, ""
-        for raw in self.source.blocks(_SAMPLE_ROWS):
-            X = np.asarray(raw.X, dtype=np.float64)
-            bad = ~manifold.contains(X)
-            if bad.any() and first < 0:
-                first = raw.start + int(np.argmax(bad))
-                shown = ", ".join(f"{value:.6g}" for value in X[np.argmax(bad)])
-            count += int(np.count_nonzero(bad))
+        found = self.source.reduce(partial(StrayReport.of, self._reader), _SAMPLE_ROWS)
+        assert found is not None, "there are such rows"
         return (
-            f"X has {count:,} of {len(self):,} rows that are no points on {manifold!r} (first: "
-            f"{self.source.place_of(first)}: {shown}). Mend them, or leave such points out."
+            f"X has {found.count:,} of {len(self):,} rows that are no points on {manifold!r} (first: "
+            f"{self.source.place_of(found.first)}: {found.shown}). Mend them, or leave such points out."
         )
 
 

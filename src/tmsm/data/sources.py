@@ -136,11 +136,27 @@ class Source(ABC):
         )
         return RawBlock(0, cast("np.ndarray[Any, Any]", X), weight, groups, covariates)
 
-    def reduce(self, function: Callable[[RawBlock], T | None], size: int = 65536) -> T | None:
-        """The sum, in order, of what a function gives for every block; None adds nothing."""
+    @property
+    def lies_elsewhere(self) -> bool:
+        """Whether other processes read the rows: functions of blocks are then sent to them, and must change nothing."""
+        return False
+
+    def reduce(
+        self,
+        function: Callable[[RawBlock], T | None],
+        size: int = 65536,
+        *,
+        loop: Callable[[RawBlock], T | None] | None = None,
+    ) -> T | None:
+        """The sum, in order, of what a function gives for every block; None adds nothing.
+
+        With a ``loop`` what that gives for the `loop_blocks`; a block of which it gives None is one for the function.
+        """
         total: Any = None
-        for block in self.blocks(size):
-            part = function(block)
+        for block in self.blocks(size) if loop is None else self.loop_blocks(size):
+            part = None if loop is None else loop(block)
+            if part is None:
+                part = function(block if loop is None else self.in_memory(block))
             if part is not None:
                 total = part if total is None else total + part
         return cast("T | None", total)

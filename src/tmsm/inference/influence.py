@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from tmsm.data.groups import GroupSums, require_groups
+from tmsm.data.groups import require_groups
 from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray, row_dots, weighted_gram
 from tmsm.matching.equations import Equations, row_residuals
@@ -125,18 +125,15 @@ def group_errors(influence: Influence, rows: Rows, n_free: int) -> GroupErrors:
     influences themselves (Carter, Schnepel and Steigerwald 2017 take ρ = 1).
     """
     assert rows.groups is not None
-    sums = GroupSums(rows.groups.count, len(influence.matrix) + 2)
 
-    def block_squares(block: Block) -> FloatArray:
-        assert block.groups is not None
+    def block_squares(block: Block) -> tuple[FloatArray, FloatArray]:
         w = block.weights()
         psi = influence.of_block(block) * w[:, None]
-        sums.add(block.groups, np.column_stack([psi, w, w**2]))
-        return psi.T @ psi
+        return psi.T @ psi, np.column_stack([psi, w, w**2])
 
-    own = rows.total(block_squares)
+    own, totals = rows.grouped_total(block_squares)
     assert own is not None, "there are rows inside"
-    return errors_of_groups(sums.totals, own, n_free)
+    return errors_of_groups(totals, own, n_free)
 
 
 def errors_of_groups(totals: FloatArray, own: FloatArray, n_free: int) -> GroupErrors:

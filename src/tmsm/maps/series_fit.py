@@ -7,7 +7,6 @@ from typing import Any, final
 
 import numpy as np
 
-from tmsm.data.groups import GroupSums
 from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, TooManyNodesError
@@ -287,17 +286,20 @@ class _Problem:
         rows = self.rows
         if rows.groups is None and rows.source.equally_weighted:
             return usual
-        by_group = None if rows.groups is None else GroupSums(rows.groups.count, series.size + 1)
 
         def block_sums(block: Block) -> ResidualSums:
-            e, w = series.statistics(block.X) - mean, block.weights()
-            if by_group is not None and block.groups is not None:
-                by_group.add(block.groups, np.column_stack([e * w[:, None], w]))
-            return ResidualSums.of(e, w)
+            return ResidualSums.of(series.statistics(block.X) - mean, block.weights())
 
-        sums = rows.total(block_sums)
+        def with_groups(block: Block) -> tuple[ResidualSums, FloatArray]:
+            e, w = series.statistics(block.X) - mean, block.weights()
+            return ResidualSums.of(e, w), np.column_stack([e * w[:, None], w])
+
+        if rows.groups is None:
+            sums, by_group = rows.total(block_sums), None
+        else:
+            sums, by_group = rows.grouped_total(with_groups)
         assert sums is not None, "there are rows inside"
-        return replace(sums, by_group=None if by_group is None else by_group.totals).covariance
+        return replace(sums, by_group=by_group).covariance
 
     def _mean_log_exposure(self, exposure: KnownExposure) -> float:
         """Of the rows: held-out densities are those of rows as they are seen."""

@@ -471,18 +471,16 @@ class TruncatedRegression:
 
 def _read(model: LinearModel, rows: Rows, standard: Standard) -> tuple[StatisticSums, FloatArray, FloatArray]:
     """Sums of t ⊗ (1, z), the covariates (n, q) and the weights (n,) of the rows inside the region."""
-    columns: list[FloatArray] = []
-    weights: list[FloatArray] = []
 
-    def block_sums(block: Block) -> StatisticSums:
+    def of_block(block: Block) -> tuple[StatisticSums, FloatArray, FloatArray]:
         assert block.covariates is not None, "the rows have covariates"
         t, w = model.statistics(block.X), block.weights()
-        columns.append(block.covariates)
-        weights.append(w)
         total = (w * t.T) @ standard.design(block.covariates)
-        return StatisticSums(len(t), float(w.sum()), float(w @ w), total.ravel())
+        sums = StatisticSums(len(t), float(w.sum()), float(w @ w), total.ravel())
+        return sums, block.covariates, w
 
-    sums = rows.total(block_sums)
-    if sums is None:
+    found = list(rows.map(of_block))
+    if not found:
         raise InvalidInputError(rows.describe_absence())
-    return sums, np.concatenate(columns), np.concatenate(weights)
+    parts, columns, weights = zip(*found, strict=True)
+    return reduce(add, parts), np.concatenate(columns), np.concatenate(weights)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tmsm.data.groups import GroupSums, require_groups
+from tmsm.data.groups import require_groups
 from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray, row_squares, weighted_gram
 from tmsm.models.base import Model
@@ -292,19 +292,20 @@ def sum_equations(equations: Equations, rows: Rows) -> LinearSums | None:
 
 def sum_residuals(equations: Equations, rows: Rows, theta: FloatArray) -> ResidualSums:
     """One pass: the mean of e_i(θ) and its covariance."""
-    by_group = None if rows.groups is None else GroupSums(rows.groups.count, equations.n_equations + 1)
 
     def block_sums(block: Block) -> ResidualSums:
-        e = equations.terms(block).residuals(theta)
-        if by_group is not None and block.groups is not None:
-            w = block.weights()
-            by_group.add(block.groups, np.column_stack([e * w[:, None], w]))
-        return ResidualSums.of(e, block.sample_weight)
+        return ResidualSums.of(equations.terms(block).residuals(theta), block.sample_weight)
 
-    # Sums over groups are added in place, in the order of the rows.
-    sums = rows.total(block_sums, threaded=equations.has_loops and by_group is None)
+    def with_groups(block: Block) -> tuple[ResidualSums, FloatArray]:
+        e, w = equations.terms(block).residuals(theta), block.weights()
+        return ResidualSums.of(e, block.sample_weight), np.column_stack([e * w[:, None], w])
+
+    if rows.groups is None:
+        sums, by_group = rows.total(block_sums, threaded=equations.has_loops), None
+    else:
+        sums, by_group = rows.grouped_total(with_groups, threaded=equations.has_loops)
     assert sums is not None, "there are rows inside"
-    return sums if by_group is None else replace(sums, by_group=by_group.totals)
+    return replace(sums, by_group=by_group)
 
 
 def residual_squares(equations: Equations, rows: Rows, theta: FloatArray) -> FloatArray:

@@ -25,7 +25,6 @@ from typing import Any, cast, final
 
 import numpy as np
 
-from tmsm.data.groups import GroupSums
 from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray
 from tmsm.matching.combination import Readings
@@ -86,9 +85,8 @@ def sum_once(start: Moments, rows: Rows, before: KeptRows) -> Moments | None:
         return _of_one_weight(start, begun, rows, before)
     equations, features, pilot, frame = start.equations, start.features, begun.pilot, rows.frame
     columns = start.group_columns
-    by_group = None if rows.groups is None or pilot is None else GroupSums(rows.groups.count, columns.size)
 
-    def block_sums(block: Block) -> _Part:
+    def grouped(block: Block) -> tuple[_Part, FloatArray]:
         terms, w = equations.terms(block), block.sample_weight
         own = residuals = statistics = away = None
         if features is not None:
@@ -99,18 +97,21 @@ def sum_once(start: Moments, rows: Rows, before: KeptRows) -> Moments | None:
         if pilot is not None and begun.statistics is not None:
             away = cast(LinearModel, equations.model).statistics(block.X) - pilot.center
             statistics = StatisticSquares.of(away, w)
-        if by_group is not None and pilot is not None and block.groups is not None:
-            by_group.add(block.groups, columns.of(pilot, terms, block.weights(), away))
+        values = np.empty((0, 0))
+        if block.groups is not None and pilot is not None:
+            values = columns.of(pilot, terms, block.weights(), away)
         kept = KeptRows.of_block(block.X, w, block.groups, frame)
-        return _Part(LinearSums.of(terms, block, w), own, residuals, statistics, kept)
+        return _Part(LinearSums.of(terms, block, w), own, residuals, statistics, kept), values
 
-    # Sums over groups are added in place, in the order of the rows.
-    found = rows.total(block_sums, threaded=equations.has_loops and by_group is None)
+    if rows.groups is None or pilot is None:
+        found, totals = rows.total(lambda block: grouped(block)[0], threaded=equations.has_loops), None
+    else:
+        found, totals = rows.grouped_total(grouped, threaded=equations.has_loops)
     if found is None:
         return None
     kept, groups = _with_border(found.kept, rows), begun.groups
-    if groups is not None and by_group is not None:
-        groups = groups.with_totals(by_group.totals)
+    if groups is not None and totals is not None:
+        groups = groups.with_totals(totals)
     one_pass = replace(
         begun,
         kept=kept,
