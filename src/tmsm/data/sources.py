@@ -9,17 +9,18 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar, cast, final
 
 import numpy as np
 
 from tmsm.data.covariates import Covariates
-from tmsm.data.groups import Groups
+from tmsm.data.groups import Groups, GroupSums, PartialGroupSums
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.manifolds.frames import PLAIN, Frame
 
-__all__ = ["ArraySource", "RawBlock", "Source"]
+__all__ = ["ArraySource", "RawBlock", "Source", "joined", "taken_rows"]
 
 T = TypeVar("T")
 
@@ -126,15 +127,13 @@ class Source(ABC):
 
     def sample(self, n: int) -> RawBlock:
         """At most n rows, spread evenly over the table: one of every `stride`."""
-        step, parts = self.stride(n), []
-        for block in self.blocks(_READ_ROWS):
-            chosen = slice((-block.start) % step, None, step)
-            columns = block.X, block.weight, block.groups, block.covariates
-            parts.append([None if part is None else part[chosen] for part in columns])
-        X, weight, groups, covariates = (
-            None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)
-        )
-        return RawBlock(0, cast("np.ndarray[Any, Any]", X), weight, groups, covariates)
+        return self._gathered(partial(_thinned, self.stride(n)))
+
+    def _gathered(self, choose: Callable[[RawBlock], Pieces]) -> RawBlock:
+        """What is chosen of every block, as one block."""
+        found = self.reduce(choose, _READ_ROWS)
+        assert found is not None, "a source has rows"
+        return found.joined()
 
     @property
     def lies_elsewhere(self) -> bool:
@@ -162,13 +161,19 @@ class Source(ABC):
         return cast("T | None", total)
 
     @property
+    def _weight_sums(self) -> WeightSums:
+        """What all weights are like, in a pass over them."""
+        found = self.reduce(WeightSums.of, _READ_ROWS)
+        assert found is not None, "a source has rows"
+        return found
+
+    @property
     def equally_weighted(self) -> bool:
         """Whether all rows that count at all count alike."""
-        low, high = np.inf, 0.0
-        for block in self.blocks(_READ_ROWS) if self.weighted else ():
-            counted = np.zeros(0) if block.weight is None else block.weight[block.weight > 0.0]
-            low, high = min(low, counted.min(initial=np.inf)), max(high, counted.max(initial=0.0))
-        return high == 0.0 or bool(low == high)
+        if not self.weighted:
+            return True
+        found = self._weight_sums
+        return found.high == 0.0 or found.low == found.high
 
     @property
     def effective_number(self) -> float:
@@ -176,32 +181,132 @@ class Source(ABC):
 
         Of rows in groups that of the groups: as if the rows of a group told the same.
         """
-        weight = None
-        if self.weighted:
-            weight = np.concatenate([cast(FloatArray, block.weight) for block in self.blocks(_READ_ROWS)])
         if self.groups is not None:
-            return self.groups.effective_number(weight)
-        if weight is None:
+            sums = self._weights_by_group(self.groups.count)
+            total, squares = float(sums.sum()), float(sums @ sums)
+        elif not self.weighted:
             return float(len(self))
-        squares = float(weight @ weight)
-        return float(weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
+        else:
+            total, squares = self._weight_sums.total, self._weight_sums.squares
+        return total**2 / squares if squares > 0.0 else 0.0
+
+    def _weights_by_group(self, count: int) -> FloatArray:
+        """Σ w over the rows of each group, shape (count,)."""
+        if self.lies_elsewhere:
+            found = self.reduce(_weights_of_groups, _READ_ROWS)
+            assert found is not None, "a source has rows"
+            return found.totals(count)[:, 0]
+        sums = GroupSums(count, 1)  # filled in place: there may be many groups
+        for block in self.blocks(_READ_ROWS):
+            sums.add_sums(_weights_of_groups(block))
+        return sums.totals[:, 0]
 
     @property
     def counts(self) -> bool:
         """Whether any row has a weight."""
-        return not self.weighted or any(bool(np.any(block.weight)) for block in self.blocks(_READ_ROWS))
+        return not self.weighted or self._weight_sums.high > 0.0
 
     def all_identical(self) -> bool:
         """Whether every row is the same point."""
-        blocks = self.blocks(_READ_ROWS)
-        first = next(blocks)
-        return all(bool((first.X[:1] == block.X).all()) for block in (first, *blocks))
+        found = self.reduce(SamePoint.of, _READ_ROWS)
+        return found is not None and found.same
 
     def table(self) -> tuple[FloatArray, FloatArray | None]:
         """All rows at once, shape (n, D), and their weights: for what draws from them."""
-        blocks = list(self.blocks(_READ_ROWS))
-        X = np.concatenate([np.asarray(block.X, dtype=np.float64) for block in blocks])
-        return X, np.concatenate([cast(FloatArray, block.weight) for block in blocks]) if self.weighted else None
+        whole = self._gathered(Pieces.of)
+        return np.asarray(whole.X, dtype=np.float64), whole.weight
+
+
+@final
+@dataclass(frozen=True)
+class Pieces:
+    """Some rows of each block, in their order."""
+
+    parts: tuple[RawBlock, ...]
+
+    @classmethod
+    def of(cls, block: RawBlock) -> Pieces:
+        """All rows of one block."""
+        return cls((block,))
+
+    def __add__(self, other: Pieces) -> Pieces:
+        return Pieces(self.parts + other.parts)
+
+    def joined(self) -> RawBlock:
+        """All of them as one block."""
+        return joined([part for part in self.parts if len(part.X)] or list(self.parts[:1]))
+
+
+def _thinned(step: int, block: RawBlock) -> Pieces:
+    """One row of every so many of a table."""
+    return Pieces((taken_rows(block, np.arange((-block.start) % step, len(block.X), step)),))
+
+
+def joined(parts: list[RawBlock]) -> RawBlock:
+    """Several blocks as one; columns are kept together, as passes over rows want them."""
+    if len(parts) == 1:
+        return parts[0]
+    X = np.concatenate([part.X.T for part in parts], axis=1).T if parts else np.empty((0, 0))
+    return RawBlock(0, X, *(_joined_column(parts, name) for name in ("weight", "groups", "covariates")))
+
+
+def _joined_column(parts: list[RawBlock], name: str) -> Any:
+    columns = [getattr(part, name) for part in parts]
+    return None if not columns or columns[0] is None else np.concatenate(columns)
+
+
+def taken_rows(block: RawBlock, chosen: Any) -> RawBlock:
+    """Some rows of a block, by their numbers or a slice."""
+    columns = (block.weight, block.groups, block.covariates)
+    return RawBlock(0, block.X[chosen], *(None if column is None else column[chosen] for column in columns))
+
+
+@final
+@dataclass(frozen=True)
+class WeightSums:
+    """The smallest weight that counts, the largest, Σ w and Σ w²."""
+
+    low: float
+    high: float
+    total: float
+    squares: float
+
+    @classmethod
+    def of(cls, block: RawBlock) -> WeightSums:
+        """Of the rows of one block."""
+        w = np.ones(len(block.X)) if block.weight is None else block.weight
+        return cls(float(w[w > 0.0].min(initial=np.inf)), float(w.max(initial=0.0)), float(w.sum()), float(w @ w))
+
+    def __add__(self, other: WeightSums) -> WeightSums:
+        return WeightSums(
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.total + other.total,
+            self.squares + other.squares,
+        )
+
+
+def _weights_of_groups(block: RawBlock) -> PartialGroupSums:
+    w = np.ones(len(block.X)) if block.weight is None else block.weight
+    return PartialGroupSums.of(cast(IntArray, block.groups), w[:, None])
+
+
+@final
+@dataclass(frozen=True)
+class SamePoint:
+    """The first row, and whether all others are the same."""
+
+    first: FloatArray
+    same: bool
+
+    @classmethod
+    def of(cls, block: RawBlock) -> SamePoint:
+        """Of the rows of one block."""
+        X = np.asarray(block.X)
+        return cls(X[:1], bool((X[:1] == X).all()))
+
+    def __add__(self, other: SamePoint) -> SamePoint:
+        return SamePoint(self.first, self.same and other.same and bool((self.first == other.first).all()))
 
 
 def _pages_of(X: np.ndarray[Any, Any]) -> Callable[[int], None]:

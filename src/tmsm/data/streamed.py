@@ -12,11 +12,11 @@ import numpy as np
 
 from tmsm.data.covariates import Covariates
 from tmsm.data.groups import Groups
-from tmsm.data.sources import RawBlock, Source
+from tmsm.data.sources import RawBlock, Source, joined, taken_rows
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.progress import with_progress
 
-__all__ = ["StreamedSource", "evenly", "joined", "refuse_one_pass"]
+__all__ = ["StreamedSource", "evenly", "refuse_one_pass"]
 
 # Of rows that have to be counted, so many are kept on the way, spread evenly, for samples.
 _KEPT_ROWS = 2**18
@@ -84,19 +84,19 @@ class StreamedSource(Source):
         n, step, kept = 0, 1, list[RawBlock]()
         for piece in with_progress(self.pieces(), None, "counting rows", lambda one: len(one.X)):
             # Numbers of rows, not a slice: what is kept must not keep the rest of its piece.
-            kept.append(_take(piece, np.arange((-n) % step, len(piece.X), step)))
+            kept.append(taken_rows(piece, np.arange((-n) % step, len(piece.X), step)))
             n += len(piece.X)
             while sum(len(part.X) for part in kept) > 2 * _KEPT_ROWS:
                 step *= 2
                 together = joined(kept)
-                kept = [_take(together, np.arange(0, len(together.X), 2))]
+                kept = [taken_rows(together, np.arange(0, len(together.X), 2))]
         return _Survey(n, step, joined(kept))
 
     def sample(self, n: int) -> RawBlock:
         survey, stride = self._survey, self.stride(n)
         if survey.step > stride:
             return super().sample(n)
-        return _take(survey.kept, np.arange(0, survey.n, stride) // survey.step)
+        return taken_rows(survey.kept, np.arange(0, survey.n, stride) // survey.step)
 
     @cached_property
     def equally_weighted(self) -> bool:
@@ -136,34 +136,16 @@ def evenly(pieces: Iterable[RawBlock], size: int) -> Iterator[RawBlock]:
     for piece in pieces:
         first = 0
         while first < len(piece.X):
-            part = _take(piece, slice(first, first + size - n_waiting))
+            part = taken_rows(piece, slice(first, first + size - n_waiting))
             first, n_waiting = first + len(part.X), n_waiting + len(part.X)
             waiting.append(part)
             if n_waiting == size:
                 yield replace(joined(waiting), start=start)
                 waiting, n_waiting, start = [], 0, start + size
         if waiting:  # whoever gave the piece may use its memory again
-            waiting[-1] = _take(waiting[-1], np.arange(len(waiting[-1].X)))
+            waiting[-1] = taken_rows(waiting[-1], np.arange(len(waiting[-1].X)))
     if waiting:
         yield replace(joined(waiting), start=start)
-
-
-def joined(parts: list[RawBlock]) -> RawBlock:
-    """Several blocks as one; columns are kept together, as passes over rows want them."""
-    if len(parts) == 1:
-        return parts[0]
-    X = np.concatenate([part.X.T for part in parts], axis=1).T if parts else np.empty((0, 0))
-    return RawBlock(0, X, *(_joined_column(parts, name) for name in ("weight", "groups", "covariates")))
-
-
-def _joined_column(parts: list[RawBlock], name: str) -> Any:
-    columns = [getattr(part, name) for part in parts]
-    return None if not columns or columns[0] is None else np.concatenate(columns)
-
-
-def _take(block: RawBlock, chosen: Any) -> RawBlock:
-    columns = (block.weight, block.groups, block.covariates)
-    return RawBlock(0, block.X[chosen], *(None if column is None else column[chosen] for column in columns))
 
 
 def refuse_one_pass(source: Source) -> None:

@@ -14,8 +14,8 @@ from tmsm.data.arrow_tables import Batch, ColumnTable, MemoryTable, arrow_table,
 from tmsm.data.column_names import column_at
 from tmsm.data.covariates import Covariates, CovariatesInBlocks
 from tmsm.data.groups import Groups, GroupsInBlocks
-from tmsm.data.sources import RawBlock, Source
-from tmsm.data.streamed import StreamedSource, joined
+from tmsm.data.sources import RawBlock, Source, joined
+from tmsm.data.streamed import StreamedSource
 from tmsm.data.table_columns import Coordinates, Labels, numbers
 from tmsm.data.table_files import TableFiles
 from tmsm.foundation.arrays import BoolArray, FloatArray
