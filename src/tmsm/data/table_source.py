@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
@@ -18,19 +19,18 @@ from tmsm.data.sources import RawBlock, Source, joined
 from tmsm.data.streamed import StreamedSource
 from tmsm.data.table_columns import Coordinates, Labels, numbers
 from tmsm.data.table_files import TableFiles
-from tmsm.foundation.arrays import BoolArray, FloatArray
+from tmsm.data.table_rows import NoPointsError, TableRows
+from tmsm.foundation.arrays import BoolArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.filters import Filter, named_list
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.validation import check_option, check_sample_weight
 from tmsm.manifolds import Manifold, Sphere
-from tmsm.manifolds.frames import Frame, change_frame
+from tmsm.manifolds.frames import Frame
 
 __all__ = ["Chosen", "TableSource", "open_table"]
 
 _S2 = Sphere(2)
-# What can be squared.
-_LARGEST = 1e100
 
 
 @final
@@ -212,7 +212,7 @@ class TableSource(StreamedSource):
                 if not n_matching and not good.any() and len(seen) < 1000 and cells:
                     seen += cells[self.where.columns[0]]
             n_rows, n_matching = n_rows + len(batch), n_matching + int(good.sum())
-            columns = self._coordinate_columns(batch)
+            columns = self._places.columns(batch)
             if self.lenient:
                 there = ~np.isnan(np.sum(columns, axis=0))
                 n_without += int((good & ~there).sum())
@@ -247,17 +247,24 @@ class TableSource(StreamedSource):
                 if len(own):
                     parts.append(self._piece(taken(batch, own)))
             return joined(parts)
-        return joined([self._piece(batch) for batch in self.origin.thinned(self._names, stride)])
+        return joined([self._piece(batch) for batch in self.origin.thinned(self._rows.names, stride)])
 
     @property
-    def _names(self) -> list[str]:
-        """The columns that are read."""
-        more = [name for name in (self.weight, self.labels) if name is not None]
-        return list(dict.fromkeys([*self.coordinates.names, *more, *self.others]))
+    def _places(self) -> TableRows:
+        """What reads the coordinates alone."""
+        return TableRows(self.coordinates, strict=not self.skip_bad)
+
+    @cached_property
+    def _rows(self) -> TableRows:
+        """What makes rows of the columns that are read."""
+        labels = None if self.labels is None else self._numbered
+        if labels is not None:
+            assert self.groups is not None, "the labels are numbered now"
+        return TableRows(self.coordinates, self.weight, labels, self.others, self.wanted, not self.skip_bad)
 
     def _batches(self, names: Sequence[str] | None = None) -> Iterator[Batch]:
         """The rows that are taken, of some columns."""
-        for k, batch in enumerate(self.origin.batches(self._names if names is None else names)):
+        for k, batch in enumerate(self.origin.batches(self._rows.names if names is None else names)):
             own = np.flatnonzero(self._meant(k, len(batch))) if self._is_chosen else None
             if own is None or len(own) == len(batch):
                 yield batch
@@ -270,80 +277,36 @@ class TableSource(StreamedSource):
                 yield self._piece(batch)
 
     def loop_blocks(self, size: int) -> Iterator[RawBlock]:
-        if not self.coordinates.degrees or self.wanted is not None:
+        if not self._rows.in_degrees:
             return self.blocks(size)
-        return self._counted(self._degrees(), size)
-
-    def _degrees(self) -> Iterator[RawBlock]:
-        """Longitudes and latitudes as they are, (n, 2): loops make points of them."""
-        for batch in self._batches():
-            if len(batch):
-                weight = None if self.weight is None else self._weights(batch, self.weight)
-                yield RawBlock(0, np.stack(self._coordinate_columns(batch)).T, weight, None)
+        return self._counted((self._rows.degrees(batch) for batch in self._batches() if len(batch)), size)
 
     def in_memory(self, raw: RawBlock) -> RawBlock:
         if raw.X.shape[1] == self.n_columns:
             return raw
-        try:
-            return replace(raw, X=self.coordinates.points(list(raw.X.T)))
-        except InvalidInputError:
-            if self.rereadable:
-                self._complain()
-            raise
+        with self._explaining():
+            return replace(raw, X=self._rows.points(list(raw.X.T)))
 
     def _piece(self, batch: Batch) -> RawBlock:
-        columns = self._coordinate_columns(batch)
+        with self._explaining():
+            return self._rows.rows(batch)
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Rows that are no points are counted, and the first of them named."""
         try:
-            X = self.coordinates.points(columns)
-            if not self.coordinates.degrees and not np.isfinite(X).all():
-                raise InvalidInputError("X")
-        except InvalidInputError:
+            yield
+        except NoPointsError:
             if self.rereadable:
                 self._complain()
             raise
-        if self.wanted is not None:
-            X = change_frame(X, self.coordinates.frame, self.wanted)
-        weight = None if self.weight is None else self._weights(batch, self.weight)
-        codes = None
-        if self.labels is not None:
-            assert self.groups is not None
-            codes = self._numbered.codes(batch)
-        covariates = None
-        if self.others:
-            covariates = np.stack([self._numbers(batch, name, "covariate") for name in self.others]).T
-        return RawBlock(0, X, weight, codes, covariates)
-
-    def _coordinate_columns(self, batch: Batch) -> list[FloatArray]:
-        strict = not self.skip_bad
-        return [numbers(batch, name, strict=strict) for name in self.coordinates.names]
-
-    def _numbers(self, batch: Batch, name: str, what: str) -> FloatArray:
-        values = numbers(batch, name)
-        if not np.isfinite(values).all():
-            place = batch.place_of(int(np.argmin(np.isfinite(values))))
-            raise InvalidInputError(
-                f"{place} has no finite number in the column {name!r} of the {what}s. Fill it in, or leave such points "
-                "out."
-            )
-        return values
-
-    def _weights(self, batch: Batch, name: str) -> FloatArray:
-        weight = self._numbers(batch, name, "weight")
-        bad = ~((weight >= 0.0) & (weight < _LARGEST))
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InvalidInputError(
-                f"{batch.place_of(row)} has the weight {weight[row]:.6g} in the column {name!r}: "
-                f"weights must not be negative, and below {_LARGEST:g}. Only ratios matter."
-            )
-        return weight
 
     def _complain(self) -> None:
         """Read all rows again to say which are wrong: how many, and where the first one is."""
         first, what, count, n = "", "", 0, 0
         batches = self.origin.batches(list(self.coordinates.names))
         for k, batch in enumerate(with_progress(batches, None, "looking for bad rows", len)):
-            columns, n = self._coordinate_columns(batch), n + len(batch)
+            columns, n = self._places.columns(batch), n + len(batch)
             found = self.coordinates.complaint(columns, self._meant(k, len(batch)))
             if found is None or (what and found[0] != what):
                 continue
