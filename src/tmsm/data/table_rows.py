@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from tmsm.data.arrow_tables import Batch
+from tmsm.data.column_names import column_at
 from tmsm.data.sources import RawBlock
 from tmsm.data.table_columns import Coordinates, Labels, numbers
-from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.arrays import BoolArray, FloatArray
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.filters import named_list
 from tmsm.manifolds.frames import Frame, change_frame
 
-__all__ = ["NoPointsError", "TableRows"]
+__all__ = ["BadRows", "NoPointsError", "TableRows", "covariate_columns", "named_column"]
 
 # What can be squared.
 _LARGEST = 1e100
@@ -107,6 +110,68 @@ class TableRows:
                 f"weights must not be negative, and below {_LARGEST:g}. Only ratios matter."
             )
         return weight
+
+
+@final
+@dataclass(frozen=True)
+class BadRows:
+    """Rows that cannot be points: how many of how many, what is wrong with them, and the first one."""
+
+    n: int
+    count: int = 0
+    what: str = ""
+    first: str = ""
+
+    @classmethod
+    def of(cls, rows: TableRows, batch: Batch, meant: BoolArray | bool = True) -> BadRows:
+        """Those among the rows of a batch that are meant, with what is wrong with the first of them."""
+        columns = rows.columns(batch)
+        found = rows.coordinates.complaint(columns, meant)
+        if found is None:
+            return cls(len(batch))
+        row = int(np.argmax(found[1]))
+        values = ", ".join(f"{column[row]:.6g}" for column in columns)
+        return cls(len(batch), int(np.count_nonzero(found[1])), found[0], f"{batch.place_of(row)}: {values}")
+
+    def __add__(self, other: BadRows) -> BadRows:
+        """Those of both that have the same fault as the first one."""
+        if not self.what:
+            return BadRows(self.n + other.n, other.count, other.what, other.first)
+        more = other.count if other.what == self.what else 0
+        return BadRows(self.n + other.n, self.count + more, self.what, self.first)
+
+    def describe(self, title: str, coordinates: Coordinates) -> str:
+        """Say which rows of a table are wrong."""
+        hint = ""
+        if coordinates.degrees and "beyond" in self.what:
+            hint = f" Check that {named_list(coordinates.names)} are degrees, longitude first."
+        return (
+            f"{title} has {self.count:,} of {self.n:,} rows {self.what} (first: {self.first}). Mend them, or leave such "
+            f"points out.{hint}"
+        )
+
+
+def named_column(header: Sequence[str], name: Any, what: str, title: str) -> str:
+    """The name of a column as a table has it."""
+    if not isinstance(name, str):
+        raise InvalidTypeError(
+            f"{title} is read block by block: {what} must be the name of a column of it; got {type(name).__name__}."
+        )
+    return str(header[column_at(header, name, what, title)])
+
+
+def covariate_columns(header: Sequence[str], names: Any, coordinates: Coordinates, title: str) -> tuple[str, ...]:
+    """The columns with covariates, from their names or one name."""
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list | tuple):
+        named_column(header, names, "covariates", title)
+    found = tuple(named_column(header, name, "covariates", title) for name in names)
+    for name in found:
+        if found.count(name) > 1:
+            raise InvalidInputError(f"covariates has the column {name!r} twice.")
+        if name in coordinates.names:
+            raise InvalidInputError(f"The column {name!r} is a coordinate of the points, and no covariate of them.")
+    return found
 
 
 def _finite(batch: Batch, name: str, what: str) -> FloatArray:

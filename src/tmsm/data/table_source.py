@@ -19,10 +19,10 @@ from tmsm.data.sources import RawBlock, Source, joined
 from tmsm.data.streamed import StreamedSource
 from tmsm.data.table_columns import Coordinates, Labels, numbers
 from tmsm.data.table_files import TableFiles
-from tmsm.data.table_rows import NoPointsError, TableRows
+from tmsm.data.table_rows import BadRows, NoPointsError, TableRows, covariate_columns, named_column
 from tmsm.foundation.arrays import BoolArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
-from tmsm.foundation.filters import Filter, named_list
+from tmsm.foundation.filters import Filter
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.validation import check_option, check_sample_weight
 from tmsm.manifolds import Manifold, Sphere
@@ -151,14 +151,7 @@ class TableSource(StreamedSource):
                 origin, name = origin.with_column(column)
                 places.append(name)
             return replace(self, origin=origin, others=tuple(places), titles=columns.names)
-        if not isinstance(names, list | tuple):
-            self._column(covariates, "covariates")
-        found = tuple(self._column(name, "covariates") for name in names)
-        for name in found:
-            if found.count(name) > 1:
-                raise InvalidInputError(f"covariates has the column {name!r} twice.")
-            if name in self.coordinates.names:
-                raise InvalidInputError(f"The column {name!r} is a coordinate of the points, and no covariate of them.")
+        found = covariate_columns(self.origin.schema.names, covariates, self.coordinates, self.title)
         return replace(self, others=found, titles=found)
 
     def weighted_by(self, weight: Any) -> TableSource:
@@ -171,14 +164,7 @@ class TableSource(StreamedSource):
         return replace(self, weight=self._column(weight, "sample_weight"))
 
     def _column(self, name: Any, what: str) -> str:
-        """The name of a column as the table has it."""
-        if not isinstance(name, str):
-            raise InvalidTypeError(
-                f"{self.title} is read block by block: {what} must be the name of a column of it; got "
-                f"{type(name).__name__}."
-            )
-        header = self.origin.schema.names
-        return str(header[column_at(header, name, what, self.title)])
+        return named_column(self.origin.schema.names, name, what, self.title)
 
     @property
     def known_length(self) -> int | None:
@@ -303,26 +289,12 @@ class TableSource(StreamedSource):
 
     def _complain(self) -> None:
         """Read all rows again to say which are wrong: how many, and where the first one is."""
-        first, what, count, n = "", "", 0, 0
         batches = self.origin.batches(list(self.coordinates.names))
+        found = BadRows(0)
         for k, batch in enumerate(with_progress(batches, None, "looking for bad rows", len)):
-            columns, n = self._places.columns(batch), n + len(batch)
-            found = self.coordinates.complaint(columns, self._meant(k, len(batch)))
-            if found is None or (what and found[0] != what):
-                continue
-            if not first:
-                row, what = int(np.argmax(found[1])), found[0]
-                values = ", ".join(f"{column[row]:.6g}" for column in columns)
-                first = f"{batch.place_of(row)}: {values}"
-            count += int(np.count_nonzero(found[1]))
-        if first:
-            hint = ""
-            if self.coordinates.degrees and "beyond" in what:
-                hint = f" Check that {named_list(self.coordinates.names)} are degrees, longitude first."
-            raise InvalidInputError(
-                f"{self.title} has {count:,} of {n:,} rows {what} (first: {first}). Mend them, or leave such points "
-                f"out.{hint}"
-            )
+            found += BadRows.of(self._places, batch, self._meant(k, len(batch)))
+        if found.what:
+            raise InvalidInputError(found.describe(self.title, self.coordinates))
 
     def _meant(self, k: int, n: int) -> BoolArray:
         """Which of the n rows of a batch are taken."""
