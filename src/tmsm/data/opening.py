@@ -10,6 +10,7 @@ import numpy as np
 
 from tmsm.data.arrow_tables import ColumnTable, MemoryTable, arrow, arrow_table
 from tmsm.data.block_factories import FactorySource, OnceSource, as_table
+from tmsm.data.dask_collections import dask_source, is_dask
 from tmsm.data.named_tables import FramedPoints
 from tmsm.data.sources import Source
 from tmsm.data.table_columns import Coordinates, numbers
@@ -36,6 +37,8 @@ def opened(
         return X if isinstance(X, Source) else None
     if isinstance(X, str | os.PathLike):
         return _weighted(_table_source(TableFiles(X), manifold, on_sphere, sample_weight), sample_weight)
+    if is_dask(X):
+        return dask_source(X, manifold, sample_weight, on_sphere=on_sphere)
     table = _arrow_table(X)
     if table is not None:
         few = isinstance(table, MemoryTable) and table.length < _FEW_ROWS

@@ -197,14 +197,28 @@ class Labels:
         pa = arrow()
         self._parts = [pa.concat_arrays(self._parts).unique()] if self._parts else []
 
-    def settle(self) -> int:
-        """Number what was seen; how many labels there are."""
+    def __add__(self, other: Labels) -> Labels:
+        """What both have seen."""
+        found = Labels(self.name)
+        for one in (self, other):
+            if one._kind is not None:
+                found._check_kind(one._kind, "The table")
+                found._parts += one._parts
+        found._gather()
+        return found
+
+    def settle(self) -> None:
+        """Number what was seen."""
         pc = arrow("pyarrow.compute")
         self._gather()
         self._parts = [part.take(pc.sort_indices(part)) for part in self._parts]
         if self._is_number:
             self._known = self._parts[0].to_numpy(zero_copy_only=False)
-        return len(self._parts[0])
+
+    @property
+    def count(self) -> int:
+        """How many labels there are."""
+        return len(self._parts[0]) if self._parts else 0
 
     @property
     def _is_number(self) -> bool:
@@ -228,12 +242,7 @@ class Labels:
             column = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
         elif pa.types.is_signed_integer(column.type):  # which differ in their width from file to file
             column = pc.cast(column, pa.int64())
-        if self._kind is None:
-            self._kind = column.type
-        if column.type != self._kind:
-            raise InvalidInputError(
-                f"{batch.whose}: the column {self.name!r} of the groups holds {column.type}, and {self._kind} before."
-            )
+        self._check_kind(column.type, batch.whose)
         missing = pc.is_null(column, nan_is_null=True)
         if _is_text(column.type):
             missing = pc.or_kleene(missing, pc.equal(column, ""))
@@ -244,3 +253,12 @@ class Labels:
                 "label of its own where it stands alone."
             )
         return column
+
+    def _check_kind(self, kind: Any, whose: str) -> None:
+        """Raise where labels are of another type than those before them."""
+        if self._kind is None:
+            self._kind = kind
+        if kind != self._kind:
+            raise InvalidInputError(
+                f"{whose}: the column {self.name!r} of the groups holds {kind}, and {self._kind} before."
+            )

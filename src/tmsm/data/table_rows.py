@@ -146,8 +146,8 @@ class BadRows:
         if coordinates.degrees and "beyond" in self.what:
             hint = f" Check that {named_list(coordinates.names)} are degrees, longitude first."
         return (
-            f"{title} has {self.count:,} of {self.n:,} rows {self.what} (first: {self.first}). Mend them, or leave such "
-            f"points out.{hint}"
+            f"{title} has {self.count:,} of {self.n:,} rows {self.what} (first: {self.first}). Mend them, or leave "
+            f"such points out.{hint}"
         )
 
 

@@ -115,8 +115,8 @@ class TableSource(StreamedSource):
     def groups(self) -> Groups | None:
         if self.labels is None:
             return None
-        count = self._numbered.settle()
-        return GroupsInBlocks(count, lambda: np.concatenate([block.groups for block in self.pieces()]))
+        self._numbered.settle()
+        return GroupsInBlocks(self._numbered.count, lambda: np.concatenate([block.groups for block in self.pieces()]))
 
     @cached_property
     def _numbered(self) -> Labels:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class RowBorder:
     tree
         Boxes, arcs, and where each leaf begins.
     """
+
+    travels_alone: ClassVar[bool] = True
 
     kind: Literal["none", "cap", "arcs"]
     numbers: FloatArray = field(default_factory=lambda: np.zeros(0))

@@ -44,6 +44,8 @@ class Region(ValueObject, ABC):
     """
 
     has_border: bool = True
+    # It may be large: on its way to other processes it is sent once, whatever it is part of.
+    travels_alone = True
 
     @property
     def as_given(self) -> Region:

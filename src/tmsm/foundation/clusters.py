@@ -1,0 +1,246 @@
+"""Sums over the parts of a Dask collection: in the cluster of the active client, or in processes of this machine.
+
+Every part is a task, and their sums are added as a tree of a fixed shape: the result has the same bits whatever the
+number of workers, and whichever of them had to be replaced.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+from uuid import uuid4
+
+from tmsm.foundation.errors import EstimationError
+from tmsm.foundation.optional import load_package
+from tmsm.foundation.parcels import Parcel
+from tmsm.foundation.progress import with_progress
+from tmsm.foundation.threads import thread_count
+
+__all__ = ["ClusterError", "add_up", "dask", "in_order", "on_cluster"]
+
+T = TypeVar("T")
+
+# What the names of tasks that sum rows begin with.
+_SUM = "tmsm-sum-"
+# How many sums are added in one task.
+_FAN = 8
+# Seconds between looks at a cluster that gives nothing, and those after which one that lost its workers is given up.
+_LOOK, _PATIENCE = 5.0, 60.0
+# What is asked of every worker.
+_VERSIONS = "(__import__('tmsm').__version__, __import__('sys').version_info[:2])"
+# Clients whose workers were asked.
+_ASKED: set[str] = set()
+
+
+class ClusterError(EstimationError):
+    """The processes that were to sum the rows could not."""
+
+
+def dask(module: str = "dask") -> Any:
+    """A module of Dask, or a sentence that says how to get it."""
+    return load_package(module, "Summing the parts of a Dask collection", "dask")
+
+
+def on_cluster() -> Any:
+    """The active client of a Dask cluster, or None."""
+    scheduler = dask().config.get("scheduler", None)
+    if "distributed" not in sys.modules or scheduler not in (None, "distributed", "dask.distributed"):
+        return None
+    try:
+        return dask("distributed").default_client()
+    except ValueError:
+        return None
+
+
+def add_up(function: Callable[[Any], T | None], parts: Sequence[Any], lengths: Sequence[int]) -> T | None:
+    """The sum of what a function gives for every part, None adding nothing.
+
+    Parameters
+    ----------
+    function
+        Called with one of the parts, whose collections are computed; it is sent once to each process.
+    parts
+        Nested lists with Dask's delayed values in them.
+    lengths
+        Rows in each part, for the progress bar; zero where nobody knows.
+    """
+    delayed, client = dask().delayed, on_cluster()
+    main, alone = Parcel.packed(function)
+    sent, others = _sent(main), [_sent(parcel) for parcel in alone]
+    name = uuid4().hex
+    leaves = [
+        delayed(_applied, pure=False)(sent, others, part, dask_key_name=f"{_SUM}{name}-{k}")
+        for k, part in enumerate(parts)
+    ]
+    root = _tree(leaves, name)
+    with _in_one_sentence():
+        found = _in_processes(root, lengths) if client is None else _in_cluster(client, leaves, root, lengths)
+    return cast("T | None", found)
+
+
+def _applied(function: Parcel, alone: Sequence[Parcel], part: Any) -> Any:
+    return function.open(alone)(part)
+
+
+def in_order(parts: Sequence[Any]) -> Iterator[Any]:
+    """What the parts are, one after the other, in this process; a cluster computes the next ones meanwhile."""
+    client = on_cluster()
+    with _in_one_sentence():
+        if client is None:
+            for part in parts:
+                yield dask().compute(part, scheduler="synchronous")[0]
+            return
+        ahead: list[Any] = []
+        try:
+            for part in parts:
+                ahead.append(client.compute(dask().delayed(part)))
+                if len(ahead) > 2:
+                    yield ahead.pop(0).result()
+            while ahead:
+                yield ahead.pop(0).result()
+        finally:
+            client.cancel(ahead)
+
+
+def _sent(parcel: Parcel) -> Any:
+    """A parcel as a task of its own, that the workers hand on to each other, and make again where one was lost."""
+    return dask().delayed(Parcel, pure=False)(parcel.digest, parcel.content, dask_key_name=f"tmsm-{parcel.digest}")
+
+
+def _tree(leaves: Sequence[Any], name: str) -> Any:
+    level, sums = 0, list(leaves)
+    while len(sums) > 1 or level == 0:
+        sums = [
+            dask().delayed(_added, pure=False)(sums[k : k + _FAN], dask_key_name=f"tmsm-add-{name}-{level}-{k}")
+            for k in range(0, len(sums), _FAN)
+        ]
+        level += 1
+    return sums[0]
+
+
+def _added(parts: Sequence[Any]) -> Any:
+    total: Any = None
+    for part in parts:
+        if part is not None:
+            total = part if total is None else total + part
+    return total
+
+
+def _in_cluster(client: Any, leaves: Sequence[Any], root: Any, lengths: Sequence[int]) -> Any:
+    _check_workers(client)
+    *futures, last = client.compute([*leaves, root])
+    length_of = {future.key: length for future, length in zip(futures, lengths, strict=True)}
+    try:
+        for _ in with_progress(
+            (length_of[future.key] for future in _as_finished(client, futures)), len(futures), "summing rows", int
+        ):
+            pass
+        return last.result()
+    finally:
+        client.cancel([*futures, last])
+
+
+def _as_finished(client: Any, futures: Sequence[Any]) -> Iterator[Any]:
+    """Futures in the order in which they are finished; an error of one of them, or of the cluster, is raised."""
+    distributed = dask("distributed")
+    left, idle, had_workers = {future.key: future for future in futures}, 0.0, False
+    while left:
+        try:
+            for future in distributed.as_completed(list(left.values()), timeout=_LOOK):
+                if future.status != "finished":
+                    future.result()
+                    raise ClusterError(f"The cluster gave up a task ({future.status}). Try again.")
+                del left[future.key]
+                yield future
+        except TimeoutError:
+            workers = client.scheduler_info()["workers"]
+            had_workers = had_workers or bool(workers) or len(left) < len(futures)
+            idle = 0.0 if workers or not had_workers else idle + _LOOK
+            if idle >= _PATIENCE:
+                raise ClusterError(
+                    f"The Dask cluster has had no workers for {_PATIENCE:.0f} seconds. Its dashboard or its logs say "
+                    "why they ended; memory is the usual reason."
+                ) from None
+
+
+def _in_processes(root: Any, lengths: Sequence[int]) -> Any:
+    """On this machine: as Dask is configured, or else by a pool of processes, which later calls use again."""
+    options: dict[str, Any] = {}
+    if dask().config.get("scheduler", None) is None:
+        from joblib.externals.loky import get_reusable_executor
+
+        dask("dask.multiprocessing")
+        options = {"scheduler": "processes", "pool": get_reusable_executor(thread_count()), "chunksize": 1}
+    steps: Any = with_progress(iter(lengths), len(lengths), "summing rows", int)
+
+    def finished(key: Any, *rest: Any) -> None:
+        if _SUM in str(key):
+            next(steps, None)
+
+    try:
+        next(steps, None)  # it counts an item when the next one is asked for
+        with dask("dask.callbacks").Callback(posttask=finished):
+            return dask().compute(root, **options)[0]
+    finally:
+        steps.close()
+
+
+def _check_workers(client: Any) -> None:
+    """Raise where a worker has no tmsm, or another version of it or of Python."""
+    import tmsm
+
+    if client.id in _ASKED:
+        return
+    found: dict[str, Any] = client.run(eval, _VERSIONS, on_error="return")
+    own = (tmsm.__version__, sys.version_info[:2])
+    for worker, answer in found.items():
+        if isinstance(answer, ImportError):
+            raise ClusterError(
+                f"The Dask worker {worker} cannot import tmsm ({answer}): install tmsm {own[0]} where the workers run."
+            )
+        if isinstance(answer, BaseException):
+            raise ClusterError(f"The Dask worker {worker} does not answer: {answer}.")
+        if tuple(answer) != own:
+            raise ClusterError(
+                f"The Dask worker {worker} has {_said(*answer)}, and this process {_said(*own)}: install the same "
+                "versions in both places."
+            )
+    if found:
+        _ASKED.add(client.id)
+
+
+def _said(version: str, python: tuple[int, int]) -> str:
+    return f"tmsm {version} with Python {python[0]}.{python[1]}"
+
+
+@contextmanager
+def _in_one_sentence() -> Iterator[None]:
+    """What goes wrong among processes, as one sentence."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    killed = getattr(sys.modules.get("distributed"), "KilledWorker", ())
+    lost = getattr(sys.modules.get("distributed"), "CancelledError", ())
+    try:
+        yield
+    except BrokenProcessPool:
+        raise ClusterError(
+            "A process that summed rows was ended by the system, probably because memory ran out. Use smaller parts "
+            "(repartition or rechunk the collection), or fewer processes (n_jobs)."
+        ) from None
+    except killed as error:
+        raise ClusterError(
+            f"A part of the collection ended every worker that took it ({error.task}), probably because memory ran "
+            "out: use smaller parts (repartition or rechunk the collection), or workers with more memory."
+        ) from None
+    except lost as error:
+        raise ClusterError(
+            f"The cluster dropped the sums before they were done ({error}). Is it still there?"
+        ) from None
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("tmsm"):
+            raise
+        raise ClusterError(
+            f"A worker cannot import {error.name}: install the same version of tmsm where the workers run."
+        ) from None
