@@ -25,9 +25,9 @@ __all__ = ["DaskSource", "PartReader", "label_numbers"]
 
 T = TypeVar("T")
 
-# Parts with fewer rows share a task with those after them: one of so many rows takes a second, or the time for which a
-# task has to be managed does not matter.
-_ROWS_IN_TASK = 2**20
+# Small parts share a task with those after them up to so many rows, which outweigh what a task costs.  Larger ones do
+# not: they would have to be brought to one place first.
+_ROWS_IN_TASK = 2**18
 # Rows that a sample is taken from, of all parts together, and the fewest of each part.
 _SURVEYED, _FEWEST = 2**18, 64
 
@@ -195,6 +195,8 @@ class DaskSource(StreamedSource):
 
     def sample(self, n: int) -> RawBlock:
         """At most n rows, spread evenly: of those that were surveyed the ones next to every so many of the whole."""
+        if self.lengths_before is not None:
+            return super(StreamedSource, self).sample(n)
         stride, first, parts = self.stride(n), 0, list[RawBlock]()
         found = self._surveyed
         for length, step, kept in zip(found.lengths, found.steps, found.kept, strict=True):

@@ -7,18 +7,19 @@ number of workers, and whichever of them had to be replaced.
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
-from tmsm.foundation.errors import EstimationError
+from tmsm.foundation.errors import ClusterError
 from tmsm.foundation.optional import load_package
 from tmsm.foundation.parcels import Parcel
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.threads import thread_count
 
-__all__ = ["ClusterError", "add_up", "dask", "in_order", "on_cluster"]
+__all__ = ["add_up", "dask", "in_order", "on_cluster"]
 
 T = TypeVar("T")
 
@@ -32,10 +33,9 @@ _LOOK, _PATIENCE = 5.0, 60.0
 _VERSIONS = "(__import__('tmsm').__version__, __import__('sys').version_info[:2])"
 # Clients whose workers were asked.
 _ASKED: set[str] = set()
-
-
-class ClusterError(EstimationError):
-    """The processes that were to sum the rows could not."""
+# What stays in clusters, by client and digest: regions of the last fits.
+_SENT: OrderedDict[tuple[str, str], Any] = OrderedDict()
+_MOST_SENT = 8
 
 
 def dask(module: str = "dask") -> Any:
@@ -68,8 +68,9 @@ def add_up(function: Callable[[Any], T | None], parts: Sequence[Any], lengths: S
     """
     delayed, client = dask().delayed, on_cluster()
     main, alone = Parcel.packed(function)
-    sent, others = _sent(main), [_sent(parcel) for parcel in alone]
     name = uuid4().hex
+    sent = delayed(main, name=f"tmsm-pass-{name}")
+    others = [delayed(parcel) if client is None else _at_workers(client, parcel) for parcel in alone]
     leaves = [
         delayed(_applied, pure=False)(sent, others, part, dask_key_name=f"{_SUM}{name}-{k}")
         for k, part in enumerate(parts)
@@ -101,12 +102,25 @@ def in_order(parts: Sequence[Any]) -> Iterator[Any]:
             while ahead:
                 yield ahead.pop(0).result()
         finally:
-            client.cancel(ahead)
+            for future in ahead:
+                future.release()
 
 
-def _sent(parcel: Parcel) -> Any:
-    """A parcel as a task of its own, that the workers hand on to each other, and make again where one was lost."""
-    return dask().delayed(Parcel, pure=False)(parcel.digest, parcel.content, dask_key_name=f"tmsm-{parcel.digest}")
+def _at_workers(client: Any, parcel: Parcel) -> Any:
+    """A parcel that stays in the cluster, where workers hand it on to each other, and make it again if it is lost."""
+    name = client.id, parcel.digest
+    future = _SENT.get(name)
+    if future is None or future.status in ("cancelled", "lost", "error"):
+        future = client.submit(_itself, parcel, key=f"tmsm-{parcel.digest}-{uuid4().hex}", pure=False)
+    _SENT[name] = future
+    _SENT.move_to_end(name)
+    while len(_SENT) > _MOST_SENT:
+        _SENT.popitem(last=False)
+    return future
+
+
+def _itself(parcel: Parcel) -> Parcel:
+    return parcel
 
 
 def _tree(leaves: Sequence[Any], name: str) -> Any:
@@ -139,7 +153,9 @@ def _in_cluster(client: Any, leaves: Sequence[Any], root: Any, lengths: Sequence
             pass
         return last.result()
     finally:
-        client.cancel([*futures, last])
+        # Whatever has not begun is then dropped.  (To cancel what is done confuses the scheduler.)
+        for future in (*futures, last):
+            future.release()
 
 
 def _as_finished(client: Any, futures: Sequence[Any]) -> Iterator[Any]:

@@ -1,6 +1,7 @@
 """Exceptions: every one is also the built-in type a caller would expect."""
 
 __all__ = [
+    "ClusterError",
     "CrossingError",
     "DownloadError",
     "EstimationError",
@@ -34,6 +35,10 @@ class UnknownColumnsError(InvalidInputError):
         super().__init__(f"{problem} {advice}")
         self.problem = problem
         self.frame = frame
+
+
+class ClusterError(TmsmError, RuntimeError):
+    """The processes that were to sum the rows could not."""
 
 
 class CrossingError(InvalidInputError):
