@@ -1,7 +1,7 @@
-"""Sums over the parts of a Dask collection: in the cluster of the active client, or in processes of this machine.
+"""Work for other processes: the workers of the active Dask client, or processes of this machine.
 
-Every part is a task, and their sums are added as a tree of a fixed shape: the result has the same bits whatever the
-number of workers, and whichever of them had to be replaced.
+Of a Dask collection every part is a task, and their sums are added as a tree of a fixed shape: the result has the same
+bits whatever the number of workers, and whichever of them had to be replaced.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 from uuid import uuid4
@@ -19,7 +20,7 @@ from tmsm.foundation.parcels import Parcel
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.threads import thread_count
 
-__all__ = ["add_up", "dask", "in_order", "on_cluster"]
+__all__ = ["add_up", "dask", "in_order", "over_tasks"]
 
 T = TypeVar("T")
 
@@ -29,6 +30,9 @@ _SUM = "tmsm-sum-"
 _FAN = 8
 # Seconds between looks at a cluster that gives nothing, and those after which one that lost its workers is given up.
 _LOOK, _PATIENCE = 5.0, 60.0
+# Processes of this machine by their number, and the seconds after which those that have nothing to do end.
+_POOLS: dict[int, Any] = {}
+_IDLE = 60.0
 # What is asked of every worker.
 _VERSIONS = "(__import__('tmsm').__version__, __import__('sys').version_info[:2])"
 # Clients whose workers were asked.
@@ -45,8 +49,9 @@ def dask(module: str = "dask") -> Any:
 
 def on_cluster() -> Any:
     """The active client of a Dask cluster, or None."""
-    scheduler = dask().config.get("scheduler", None)
-    if "distributed" not in sys.modules or scheduler not in (None, "distributed", "dask.distributed"):
+    if "distributed" not in sys.modules:
+        return None
+    if dask().config.get("scheduler", None) not in (None, "distributed", "dask.distributed"):
         return None
     try:
         return dask("distributed").default_client()
@@ -185,10 +190,8 @@ def _in_processes(root: Any, lengths: Sequence[int]) -> Any:
     """On this machine: as Dask is configured, or else by a pool of processes, which later calls use again."""
     options: dict[str, Any] = {}
     if dask().config.get("scheduler", None) is None:
-        from joblib.externals.loky import get_reusable_executor
-
         dask("dask.multiprocessing")
-        options = {"scheduler": "processes", "pool": get_reusable_executor(thread_count()), "chunksize": 1}
+        options = {"scheduler": "processes", "pool": _pool(thread_count()), "chunksize": 1}
     steps: Any = with_progress(iter(lengths), len(lengths), "summing rows", int)
 
     def finished(key: Any, *rest: Any) -> None:
@@ -199,8 +202,45 @@ def _in_processes(root: Any, lengths: Sequence[int]) -> Any:
         next(steps, None)  # it counts an item when the next one is asked for
         with dask("dask.callbacks").Callback(posttask=finished):
             return dask().compute(root, **options)[0]
+    except (BrokenProcessPool, KeyboardInterrupt):
+        _end_pools()
+        raise
     finally:
         steps.close()
+
+
+def _pool(count: int) -> Any:
+    """So many processes, the same ones for each pass; those that have nothing to do for a while end."""
+    if count not in _POOLS:
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        _POOLS[count] = ProcessPoolExecutor(count, timeout=_IDLE)
+    return _POOLS[count]
+
+
+def _end_pools() -> None:
+    """Processes that were interrupted, or one of which was lost, are not used again."""
+    while _POOLS:
+        _POOLS.popitem()[1].shutdown(wait=False, kill_workers=True)
+
+
+def over_tasks(function: Callable[[Any, Any], T], shared: Any, tasks: Sequence[Any], n_jobs: int | None) -> Iterator[T]:
+    """What a function gives for what all tasks share and for each of them, in their order, by joblib.
+
+    The workers of the active Dask cluster do it, or else so many processes of this machine; None: one on each
+    processor.
+    """
+    from joblib import Parallel, delayed, parallel_config
+
+    client = on_cluster()
+    if client is None:
+        workers = Parallel(n_jobs=n_jobs or -1, return_as="generator", batch_size=1)
+    else:
+        _check_workers(client)
+        with parallel_config(backend="dask", client=client, scatter=[shared]):
+            workers = Parallel(n_jobs=-1, return_as="generator", batch_size=1)
+    with _in_one_sentence():
+        yield from workers(delayed(function)(shared, task) for task in tasks)
 
 
 def _check_workers(client: Any) -> None:
@@ -234,8 +274,6 @@ def _said(version: str, python: tuple[int, int]) -> str:
 @contextmanager
 def _in_one_sentence() -> Iterator[None]:
     """What goes wrong among processes, as one sentence."""
-    from concurrent.futures.process import BrokenProcessPool
-
     killed = getattr(sys.modules.get("distributed"), "KilledWorker", ())
     lost = getattr(sys.modules.get("distributed"), "CancelledError", ())
     try:

@@ -13,6 +13,7 @@ from tmsm.data.covariates import Covariates, Standard
 from tmsm.data.groups import Groups
 from tmsm.data.rows import Rows
 from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.foundation.clusters import over_tasks
 from tmsm.foundation.errors import EstimationError
 from tmsm.foundation.progress import with_progress
 from tmsm.inference.delta import check_level
@@ -236,13 +237,10 @@ def _map(refit: Callable[[Any], Any], seeds: Sequence[int], n_jobs: int | None) 
         if n_jobs != 1 and spent > _WARM_UP and spent / done * (len(seeds) - done) > _WORTH:
             break
     if done < len(seeds):
-        from joblib import Parallel, delayed
-
         # What a task is handed is large: each has half a second of work.
         size = max(1, int(_TASK * done / max(spent, 1e-9)))
         tasks = [seeds[first : first + size] for first in range(done, len(seeds), size)]
-        workers = Parallel(n_jobs=n_jobs or -1, return_as="generator", batch_size=1)
-        for some in workers(delayed(_several)(refit, task) for task in tasks):
+        for some in over_tasks(_several, refit, tasks, n_jobs):
             yield from some
 
 

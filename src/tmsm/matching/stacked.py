@@ -113,6 +113,8 @@ class Stacked(Equations):
         """The equations for compiled loops: on S², of a mean direction alone, with saturating weights; else None."""
         if self.exposure is not None or not self.polynomials.manifold.has_loops:
             return None
+        if len(self.polynomials.axes) != 2:  # those of all coordinates, from which others are made
+            return None
         if not isinstance(self.model, VonMisesFisher):
             return None
         scales: list[float] = []
