@@ -76,6 +76,9 @@ class ColumnTable(ABC):
     """Columns with names, in files or in memory, read batch by batch and in a fixed order."""
 
     rereadable = True
+    # How a user says which columns are meant.
+    naming = "Rename them, or name them in tmsm.data.table_source.open_table(table, columns=(...))."
+    choosing = "Name two columns in tmsm.data.table_source.open_table(table, columns=(longitude, latitude))."
 
     @property
     @abstractmethod

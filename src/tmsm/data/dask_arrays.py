@@ -13,6 +13,7 @@ import numpy as np
 from tmsm.data.arrow_tables import Batch, arrow
 from tmsm.data.covariates import Covariates
 from tmsm.data.dask_source import DaskSource, PartReader, label_numbers
+from tmsm.data.device_source import in_memory
 from tmsm.data.sources import RawBlock, Source
 from tmsm.data.table_columns import Labels
 from tmsm.foundation.clusters import dask
@@ -53,7 +54,7 @@ class ArrayReader(PartReader):
 
     def rows(self, k: int, part: Any) -> RawBlock:
         X, weight, labels, covariates = part
-        X = np.asarray(X)
+        X = np.asarray(in_memory(X))
         where = f"{self.title}, partition {k:,}"
         for what, beside in (("sample_weight", weight), ("groups", labels), ("covariates", covariates)):
             if beside is not None and len(beside) != len(X):
@@ -169,8 +170,8 @@ class ArrayParts(DaskSource):
             raise InvalidTypeError(
                 f"{self.title} has no columns with names: give {what} as an array, or all of it as a Dask frame."
             )
-        if hasattr(values, "to_dask_array"):
-            values = values.to_dask_array()
+        if hasattr(values, "to_dask_array"):  # a frame, or a column of one
+            values = (values.astype(object) if what == "groups" else values).to_dask_array()
         if not hasattr(values, "__dask_graph__"):
             values = dask("dask.array").from_array(np.asarray(values), chunks=-1)
         rows = self.X.chunks[0]
@@ -178,6 +179,8 @@ class ArrayParts(DaskSource):
             if values.numblocks[0] == len(rows):  # each part is checked when it is read
                 return values
             rows = self.lengths
+            if any(math.isnan(n) for n in values.chunks[0]):
+                values = values.compute_chunk_sizes()
         if values.shape[0] != sum(rows):
             raise InvalidInputError(
                 f"{what} must have one entry for each of the {sum(rows):,} rows of X; got shape {values.shape}."

@@ -20,7 +20,9 @@ def is_dask(X: Any) -> bool:
 
 
 def _collection(X: Any) -> Any:
-    for one in (X, getattr(X, "data", None)):
+    if type(X).__module__.partition(".")[0] == "dask":
+        return X
+    for one in (X, None if hasattr(X, "columns") else getattr(X, "data", None)):
         if hasattr(one, "__dask_graph__") and hasattr(one, "to_delayed"):
             return one
     return None
@@ -35,13 +37,14 @@ def dask_source(
     """
     found = _collection(X)
     source: ArrayParts | FrameSource
-    if hasattr(found, "chunks") and hasattr(found, "ndim"):
+    kind = type(found)  # a delayed value has every attribute
+    if hasattr(kind, "chunks") and hasattr(kind, "ndim"):
         source = ArrayParts.of(found, manifold)
-    elif hasattr(found, "columns") and hasattr(found, "npartitions"):
+    elif hasattr(kind, "columns") and hasattr(kind, "npartitions"):
         source = FrameSource(found, Coordinates.find(FrameHeader(found), manifold, on_sphere=on_sphere))
     else:
         raise InvalidTypeError(
-            f"X is a Dask {type(found).__name__}, which holds no points: give an array (n, D), or a frame with columns "
-            "that have names (of a bag: bag.to_dataframe())."
+            f"X is a Dask {kind.__name__}, which holds no points: give an array (n, D), or a frame with columns "
+            "that have names (of a bag bag.to_dataframe(), of a delayed value dask.array.from_delayed)."
         )
     return source if sample_weight is None else source.weighted_by(sample_weight)

@@ -27,6 +27,8 @@ class FrameHeader(ColumnTable):
     """The names of a frame's columns, among which coordinates are found."""
 
     title = _TITLE
+    naming = "Rename them: frame.rename(columns={...})."
+    choosing = "Take the columns that are meant: frame[[longitude, latitude]]."
 
     def __init__(self, collection: Any) -> None:
         self._names = [str(name) for name in collection.columns]

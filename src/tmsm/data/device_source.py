@@ -27,7 +27,7 @@ _IN_MEMORY = "Rows on a graphics card take no groups or covariates: copy them to
 def is_on_device(X: Any) -> bool:
     """Whether an array lies on a graphics card: of CuPy, PyTorch, JAX, Numba, or what else says so."""
     X = _detached(X)
-    if hasattr(X, "__cuda_array_interface__") or hasattr(X, "copy_to_host"):
+    if hasattr(X, "__cuda_array_interface__") or hasattr(type(X), "copy_to_host"):
         return True
     where = getattr(X, "__dlpack_device__", None)
     return where is not None and not isinstance(X, np.ndarray) and int(where()[0]) == _CUDA
@@ -35,7 +35,7 @@ def is_on_device(X: Any) -> bool:
 
 def as_device_array(X: Any) -> Any:
     """The same memory as an array that loops on the card take, shape (n,) or (n, D)."""
-    if hasattr(X, "copy_to_host"):
+    if hasattr(type(X), "copy_to_host"):
         return X
     from numba import cuda
 

@@ -68,7 +68,7 @@ class Coordinates:
         if columns is not None:
             return _named(header, columns, table.title, on_sphere, width)
         if on_sphere and frames_of(header):
-            pair = _pair(header, table.title)
+            pair = _pair(header, table)
             return Coordinates((header[pair[0]], header[pair[1]]), True, pair[2])
         plain = {name.strip().lower(): name for name in header}
         for n in (width,) if width is not None else (4, 3, 2):
@@ -80,7 +80,7 @@ class Coordinates:
         wanted = "longitude and latitude, ra and dec, l and b, or x, y and z" if on_sphere else _axes_of(width)
         raise UnknownColumnsError(
             f"{table.title} has no columns that look like {wanted}; it has {named_list(header)}.",
-            "Rename them, or name them in tmsm.data.table_source.open_table(table, columns=(...)).",
+            table.naming,
         )
 
     def points(self, columns: Sequence[FloatArray]) -> FloatArray:
@@ -117,15 +117,15 @@ def _named(
     return Coordinates(found, True, frames[0] if len(frames) == 1 else PLAIN)
 
 
-def _pair(header: Sequence[str], whose: str) -> tuple[int, int, Frame]:
+def _pair(header: Sequence[str], table: ColumnTable) -> tuple[int, int, Frame]:
     """Places of longitude and latitude, and their frame."""
     frames = frames_of(header)
     if len(frames) > 1:
         raise UnknownColumnsError(
-            f"{whose} has coordinates in several frames, {' and '.join(frame.name for frame in frames)}.",
-            "Name two columns in tmsm.data.table_source.open_table(table, columns=(longitude, latitude)).",
+            f"{table.title} has coordinates in several frames, {' and '.join(frame.name for frame in frames)}.",
+            table.choosing,
         )
-    pair = find_pair(header, whose, frames[0], plane=False)
+    pair = find_pair(header, table.title, frames[0], plane=False)
     return pair.longitude, pair.latitude, pair.frame
 
 

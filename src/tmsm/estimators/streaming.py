@@ -147,7 +147,7 @@ class StreamingEstimator(BorderedEstimator):
             raise InvalidInputError(
                 "partial_fit does not take covariates, whose mean and spread are known only at the end: use fit."
             )
-        if getattr(X, "shape", ())[:1] == (0,):
+        if isinstance(n := next(iter(getattr(X, "shape", ())), None), int) and n == 0:
             return self  # readers of files in chunks end with such a block
         if isinstance(X, Source) and not X.rereadable:
             return self._read_through(X)
