@@ -20,6 +20,7 @@ import tmsm
 from tests.contract.test_own_kinds import own
 from tmsm import weights
 from tmsm.data.block_factories import FactorySource
+from tmsm.data.dask_collections import dask_source
 from tmsm.data.groups import Groups
 from tmsm.data.sources import ArraySource, Source
 from tmsm.data.table_source import open_table
@@ -451,6 +452,8 @@ SOURCES: dict[str, Callable[[], Source]] = {
     "a folder": lambda: open_table(_source_file("folder")),
     "CSV": lambda: open_table(_source_file("a.csv")),
     "a stream of Arrow": lambda: open_table(_ArrowStream(_source_table())),
+    "a Dask array": lambda: _dask_array(),
+    "a Dask frame": lambda: _dask_frame(),
     "a dataset": lambda: open_table(pa_ds.dataset(_source_file("folder"))),
 }
 
@@ -463,6 +466,19 @@ class _ArrowStream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._table.__arrow_c_stream__(requested_schema)
+
+
+def _dask_array() -> Source:
+    from dask.array import from_array
+
+    array = dask_source(from_array(source_rows(), chunks=(100, 2)), tmsm.Sphere(2))
+    return array.weighted_by(SOURCE_WEIGHT).grouped(np.arange(257) // 4)
+
+
+def _dask_frame() -> Source:
+    from dask.dataframe import from_pandas
+
+    return dask_source(from_pandas(_source_table().to_pandas(), npartitions=5), tmsm.Sphere(2), "w").grouped("group")
 
 
 def _source_table() -> pa.Table:

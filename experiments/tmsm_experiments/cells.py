@@ -3,8 +3,9 @@
 import csv
 import hashlib
 import os
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -83,7 +84,7 @@ def sources_digest() -> str:
 
 
 def run_cells(cells: Sequence[Cell], store: Store, jobs: int, description: str) -> dict[str, Rows]:
-    """Name -> rows of every cell, from the store or computed by ``jobs`` processes."""
+    """Name -> rows of every cell, from the store or computed: by the active Dask client, or by ``jobs`` processes."""
     found = {cell.name: rows for cell in cells if (rows := store.read(cell.name)) is not None}
     left = [cell for cell in cells if cell.name not in found]
     with progress(description, len(cells), len(found)) as advance:
@@ -99,13 +100,27 @@ def _compute(cell: Cell) -> tuple[str, Rows]:
 
 
 def _computed(cells: Sequence[Cell], jobs: int) -> Iterator[tuple[str, Rows]]:
-    if jobs == 1 or len(cells) < 2:
+    client = _cluster()
+    if client is None and (jobs == 1 or len(cells) < 2):
         yield from map(_compute, cells)
         return
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel_config
 
-    parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+    with nullcontext() if client is None else parallel_config(backend="dask", client=client):
+        parallel = Parallel(n_jobs=jobs if client is None else -1, batch_size=1, return_as="generator_unordered")
     yield from parallel(delayed(_compute)(cell) for cell in cells)
+
+
+def _cluster():
+    """The active client of a Dask cluster, or None."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """What holds for every source of rows, whatever size its blocks have."""
 
+import dask
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +15,12 @@ def mapped(tmp_path):
     path = tmp_path / "rows.npy"
     np.save(path, source_rows())
     return np.load(path, mmap_mode="r")
+
+
+@pytest.fixture(autouse=True)
+def _dask_stays_here():
+    with dask.config.set(scheduler="synchronous"):
+        yield
 
 
 EVERY_SOURCE = pytest.mark.parametrize("name", SOURCES)

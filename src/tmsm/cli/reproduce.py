@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tmsm.cli.options import whole
+from tmsm.foundation.clusters import cluster_at
 
 __all__ = ["reproduce"]
 
@@ -47,6 +49,10 @@ def reproduce(
             help="Folder with NOAA's Storm Events files and HURDAT2, for the storms.", exists=True, file_okay=False
         ),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Dask scheduler, such as tcp://host:8786, whose workers do the work."),
+    ] = None,
 ) -> None:
     """Run the experiments of Williams & Liu (2022) anew: tables, figures and, with "all", a page of verdicts.
 
@@ -59,7 +65,8 @@ def reproduce(
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     out.mkdir(parents=True, exist_ok=True)
     try:
-        reproduce(what.value, Request(out, trials, jobs or cores, seed, data, _say))
+        with nullcontext() if cluster is None else cluster_at(cluster):
+            reproduce(what.value, Request(out, trials, jobs or cores, seed, data, _say))
     except KeyboardInterrupt:
         raise typer.Abort(f"What was finished is kept in {out}: the same command goes on from there.") from None
 

@@ -174,13 +174,11 @@ class ArrayParts(DaskSource):
             values = (values.astype(object) if what == "groups" else values).to_dask_array()
         if not hasattr(values, "__dask_graph__"):
             values = dask("dask.array").from_array(np.asarray(values), chunks=-1)
-        rows = self.X.chunks[0]
-        if any(math.isnan(n) for n in values.chunks[0]) or self.lengths_before is None:
-            if values.numblocks[0] == len(rows):  # each part is checked when it is read
-                return values
-            rows = self.lengths
-            if any(math.isnan(n) for n in values.chunks[0]):
-                values = values.compute_chunk_sizes()
+        if any(math.isnan(n) for n in values.chunks[0]):
+            if self.lengths_before is None and values.numblocks[0] == self.X.numblocks[0]:
+                return values  # each part is checked when it is read
+            values = values.compute_chunk_sizes()
+        rows = self.lengths
         if values.shape[0] != sum(rows):
             raise InvalidInputError(
                 f"{what} must have one entry for each of the {sum(rows):,} rows of X; got shape {values.shape}."

@@ -7,6 +7,7 @@ bits whatever the number of workers, and whichever of them had to be replaced.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -14,13 +15,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
-from tmsm.foundation.errors import ClusterError
+from tmsm.foundation.errors import ClusterError, TmsmWarning
 from tmsm.foundation.optional import load_package
 from tmsm.foundation.parcels import Parcel
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.threads import thread_count
 
-__all__ = ["add_up", "dask", "in_order", "over_tasks"]
+__all__ = ["add_up", "cluster_at", "dask", "in_order", "over_tasks"]
 
 T = TypeVar("T")
 
@@ -33,6 +34,8 @@ _LOOK, _PATIENCE = 5.0, 60.0
 # Processes of this machine by their number, and the seconds after which those that have nothing to do end.
 _POOLS: dict[int, Any] = {}
 _IDLE = 60.0
+# Seconds within which a scheduler answers.
+_ANSWER = 10.0
 # What is asked of every worker.
 _VERSIONS = "(__import__('tmsm').__version__, __import__('sys').version_info[:2])"
 # Clients whose workers were asked.
@@ -57,6 +60,21 @@ def on_cluster() -> Any:
         return dask("distributed").default_client()
     except ValueError:
         return None
+
+
+@contextmanager
+def cluster_at(address: str) -> Iterator[None]:
+    """A context in which the workers of a Dask scheduler do the work."""
+    try:
+        client = dask("distributed").Client(address, timeout=_ANSWER)
+    except (OSError, ValueError) as error:  # a time-out is an OSError, too
+        raise ClusterError(
+            f"No Dask scheduler answers at {address!r} ({error}). Give the address that `dask scheduler` prints, such "
+            "as tcp://host:8786."
+        ) from None
+    with client:
+        _check_workers(client)
+        yield
 
 
 def add_up(function: Callable[[Any], T | None], parts: Sequence[Any], lengths: Sequence[int]) -> T | None:
@@ -166,7 +184,7 @@ def _in_cluster(client: Any, leaves: Sequence[Any], root: Any, lengths: Sequence
 def _as_finished(client: Any, futures: Sequence[Any]) -> Iterator[Any]:
     """Futures in the order in which they are finished; an error of one of them, or of the cluster, is raised."""
     distributed = dask("distributed")
-    left, idle, had_workers = {future.key: future for future in futures}, 0.0, False
+    left, idle, had_workers = {future.key: future for future in futures}, 0.0, client.id in _ASKED
     while left:
         try:
             for future in distributed.as_completed(list(left.values()), timeout=_LOOK):
@@ -178,8 +196,10 @@ def _as_finished(client: Any, futures: Sequence[Any]) -> Iterator[Any]:
         except TimeoutError:
             workers = client.scheduler_info()["workers"]
             had_workers = had_workers or bool(workers) or len(left) < len(futures)
-            idle = 0.0 if workers or not had_workers else idle + _LOOK
-            if idle >= _PATIENCE:
+            idle = 0.0 if workers else idle + _LOOK
+            if not had_workers and 0.0 < _PATIENCE - idle + _LOOK <= _LOOK:  # they may be waiting for machines
+                warnings.warn("The Dask cluster has no workers yet; the fit waits for them.", TmsmWarning, stacklevel=2)
+            if had_workers and idle >= _PATIENCE:
                 raise ClusterError(
                     f"The Dask cluster has had no workers for {_PATIENCE:.0f} seconds. Its dashboard or its logs say "
                     "why they ended; memory is the usual reason."
