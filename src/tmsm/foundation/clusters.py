@@ -37,7 +37,7 @@ _IDLE = 60.0
 # Seconds within which a scheduler answers.
 _ANSWER = 10.0
 # What is asked of every worker.
-_VERSIONS = "(__import__('tmsm').__version__, __import__('sys').version_info[:2])"
+_VERSIONS = "(__import__('importlib.metadata').metadata.version('tmsm'), __import__('sys').version_info[:2])"
 # Clients whose workers were asked.
 _ASKED: set[str] = set()
 # What stays in clusters, by client and digest: regions of the last fits.
@@ -265,12 +265,12 @@ def over_tasks(function: Callable[[Any, Any], T], shared: Any, tasks: Sequence[A
 
 def _check_workers(client: Any) -> None:
     """Raise where a worker has no tmsm, or another version of it or of Python."""
-    import tmsm
+    from importlib.metadata import version
 
     if client.id in _ASKED:
         return
     found: dict[str, Any] = client.run(eval, _VERSIONS, on_error="return")
-    own = (tmsm.__version__, sys.version_info[:2])
+    own = (version("tmsm"), sys.version_info[:2])
     for worker, answer in found.items():
         if isinstance(answer, ImportError):
             raise ClusterError(
