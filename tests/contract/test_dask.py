@@ -2,6 +2,7 @@
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 import dask
@@ -221,14 +222,23 @@ def test_what_is_sent_again_in_each_pass_is_small(X, monkeypatch):
     assert 40_000 < min(regions.values()) < 1_000_000
 
 
-def test_processes_of_this_machine_serve_where_there_is_no_cluster(X):
-    """More than once, also after one of them was killed; what cannot be sent, or is lost, is one sentence."""
+def test_processes_of_this_machine_serve_where_there_is_no_cluster(X, monkeypatch):
+    """More than once, also after one of them was killed; what cannot be sent, or is lost, is one sentence.
+
+    Where rows are in memory already, and many, threads do.
+    """
     expected = tmsm.ScoreMatching(MODEL, COAST, "saturating").fit(array(X))
+    of_one = tmsm.ScoreMatching(MODEL, COAST, "saturating").fit(array(X, N))
     with dask.config.set(scheduler=None):
-        for n_jobs in (2, 1, 2):
-            found = tmsm.ScoreMatching(MODEL, COAST, "saturating", n_jobs=n_jobs).fit(array(X))
-            np.testing.assert_array_equal(found.natural_params_, expected.natural_params_)
-            np.testing.assert_array_equal(found.covariance_, expected.covariance_)
+        monkeypatch.setattr("tmsm.data.dask_source._ROWS_IN_TASK", 1)
+        monkeypatch.setattr(clusters, "_LIGHT", 2**15)  # more than 500 rows have
+        for n_jobs, rows in ((2, 500), (1, 500), (2, 500), (2, N)):
+            monkeypatch.setattr(clusters, "ThreadPoolExecutor", ThreadPoolExecutor if rows == N else None)
+            found = tmsm.ScoreMatching(MODEL, COAST, "saturating", n_jobs=n_jobs).fit(array(X, rows))
+            wanted = of_one if rows == N else expected
+            np.testing.assert_array_equal(found.natural_params_, wanted.natural_params_)
+            np.testing.assert_array_equal(found.covariance_, wanted.covariance_)
+        monkeypatch.undo()
         broken = array(X).map_blocks(_end, dtype=np.float64, meta=np.empty((0, 3)))
         with pytest.raises(ClusterError, match="A process that summed rows was ended by the system"):
             tmsm.ScoreMatching(MODEL, COAST, "saturating", n_jobs=2).fit(broken)

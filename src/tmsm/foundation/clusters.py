@@ -9,9 +9,11 @@ from __future__ import annotations
 import sys
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -25,12 +27,14 @@ __all__ = ["add_up", "cluster_at", "dask", "in_order", "over_tasks"]
 
 T = TypeVar("T")
 
-# What the names of tasks that sum rows begin with.
-_SUM = "tmsm-sum-"
 # How many sums are added in one task.
 _FAN = 8
 # Seconds between looks at a cluster that gives nothing, and those after which one that lost its workers is given up.
 _LOOK, _PATIENCE = 5.0, 60.0
+# What Dask calls its own ways of doing that, where a user chose one.
+_THREADS, _PROCESSES = ("threads", "threading"), ("processes", "multiprocessing")
+# Bytes of a part that may be sent to a process.
+_LIGHT = 2**20
 # Processes of this machine by their number, and the seconds after which those that have nothing to do end.
 _POOLS: dict[int, Any] = {}
 _IDLE = 60.0
@@ -89,18 +93,9 @@ def add_up(function: Callable[[Any], T | None], parts: Sequence[Any], lengths: S
     lengths
         Rows in each part, for the progress bar; zero where nobody knows.
     """
-    delayed, client = dask().delayed, on_cluster()
-    main, alone = Parcel.packed(function)
-    name = uuid4().hex
-    sent = delayed(main, name=f"tmsm-pass-{name}")
-    others = [delayed(parcel) if client is None else _at_workers(client, parcel) for parcel in alone]
-    leaves = [
-        delayed(_applied, pure=False)(sent, others, part, dask_key_name=f"{_SUM}{name}-{k}")
-        for k, part in enumerate(parts)
-    ]
-    root = _tree(leaves, name)
+    client = on_cluster()
     with _in_one_sentence():
-        found = _in_processes(root, lengths) if client is None else _in_cluster(client, leaves, root, lengths)
+        found = (_here if client is None else partial(_in_cluster, client))(*Parcel.packed(function), parts, lengths)
     return cast("T | None", found)
 
 
@@ -165,9 +160,17 @@ def _added(parts: Sequence[Any]) -> Any:
     return total
 
 
-def _in_cluster(client: Any, leaves: Sequence[Any], root: Any, lengths: Sequence[int]) -> Any:
+def _in_cluster(
+    client: Any, function: Parcel, alone: Sequence[Parcel], parts: Sequence[Any], lengths: Sequence[int]
+) -> Any:
     _check_workers(client)
-    *futures, last = client.compute([*leaves, root])
+    name, delayed = uuid4().hex, dask().delayed
+    sent, others = delayed(function, name=f"tmsm-pass-{name}"), [_at_workers(client, parcel) for parcel in alone]
+    leaves = [
+        delayed(_applied, pure=False)(sent, others, part, dask_key_name=f"tmsm-sum-{name}-{k}")
+        for k, part in enumerate(parts)
+    ]
+    *futures, last = client.compute([*leaves, _tree(leaves, name)])
     length_of = {future.key: length for future, length in zip(futures, lengths, strict=True)}
     try:
         for _ in with_progress(
@@ -206,27 +209,55 @@ def _as_finished(client: Any, futures: Sequence[Any]) -> Iterator[Any]:
                 ) from None
 
 
-def _in_processes(root: Any, lengths: Sequence[int]) -> Any:
-    """On this machine: as Dask is configured, or else by a pool of processes, which later calls use again."""
-    options: dict[str, Any] = {}
-    if dask().config.get("scheduler", None) is None:
-        dask("dask.multiprocessing")
-        options = {"scheduler": "processes", "pool": _pool(thread_count()), "chunksize": 1}
-    steps: Any = with_progress(iter(lengths), len(lengths), "summing rows", int)
+def _here(function: Parcel, alone: Sequence[Parcel], parts: Sequence[Any], lengths: Sequence[int]) -> Any:
+    """On this machine: as Dask is configured, or else by a pool of processes, which later calls use again.
 
-    def finished(key: Any, *rest: Any) -> None:
-        if _SUM in str(key):
-            next(steps, None)
-
+    Of rows that are in memory already nothing is sent anywhere: threads share them.
+    """
+    leaves = [dask().delayed(list)(part) for part in parts]
+    graphs = [dict(leaf.__dask_graph__()) for leaf in leaves]
+    count, wish = thread_count(), dask().config.get("scheduler", None)
+    get = None if wish in (None, *_THREADS, *_PROCESSES) else dask("dask.base").get_scheduler()
+    if count == 1 or get is not None:
+        found = (_fetched(function, alone, graph, leaf.key, get) for graph, leaf in zip(graphs, leaves, strict=True))
+        return _tree_sum(with_progress(found, len(parts), "summing rows", _counts(lengths)))
+    sizeof = dask("dask.sizeof").sizeof
+    threads = wish in _THREADS or (wish is None and any(sum(map(sizeof, graph.values())) > _LIGHT for graph in graphs))
+    pool = ThreadPoolExecutor(count) if threads else _pool(count)
+    futures = [
+        pool.submit(_fetched, function, alone, graph, leaf.key) for graph, leaf in zip(graphs, leaves, strict=True)
+    ]
     try:
-        next(steps, None)  # it counts an item when the next one is asked for
-        with dask("dask.callbacks").Callback(posttask=finished):
-            return dask().compute(root, **options)[0]
+        found = (future.result() for future in futures)
+        return _tree_sum(with_progress(found, len(parts), "summing rows", _counts(lengths)))
     except (BrokenProcessPool, KeyboardInterrupt):
         _end_pools()
         raise
     finally:
-        steps.close()
+        for future in futures:
+            future.cancel()
+        if threads:
+            pool.shutdown()
+
+
+def _fetched(function: Parcel, alone: Sequence[Parcel], graph: Any, key: Any, get: Any = None) -> Any:
+    """What a function gives for a part that is still to be computed."""
+    return _applied(function, alone, (get or dask().get)(graph, key))
+
+
+def _counts(lengths: Sequence[int]) -> Callable[[Any], int]:
+    """What tells for each part in turn how many rows it has."""
+    left = iter(lengths)
+    return lambda part: next(left)
+
+
+def _tree_sum(parts: Iterable[Any]) -> Any:
+    """The same sum as that of a cluster, in the same order."""
+    sums = list(parts)
+    while True:
+        sums = [_added(sums[k : k + _FAN]) for k in range(0, len(sums), _FAN)]
+        if len(sums) < 2:
+            return sums[0]
 
 
 def _pool(count: int) -> Any:
