@@ -199,6 +199,8 @@ def test_n_jobs_is_a_number_of_threads(n_jobs):
     X = rows_in(tmsm.Cap(CENTER, 0.9), 50)
     with pytest.raises((ValueError, TypeError), match="n_jobs must"):
         tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.9), n_jobs=n_jobs).fit(X)
+    with pytest.raises((ValueError, TypeError), match="n_jobs must"):
+        tmsm.TruncatedMLE(MODEL, tmsm.Cap(CENTER, 0.9), n_jobs=n_jobs).fit(X)
 
 
 def test_blas_has_its_threads_back_after_fits_in_several_threads():

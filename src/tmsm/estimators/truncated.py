@@ -16,7 +16,8 @@ from tmsm.estimators.problem import Problem
 from tmsm.estimators.score_matching import ScoreMatching
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
-from tmsm.foundation.validation import check_random_state
+from tmsm.foundation.threads import threads_of
+from tmsm.foundation.validation import check_jobs, check_random_state
 from tmsm.inference.bootstrap import Refit
 from tmsm.inference.covariance import inverse_information, likelihood_covariance
 from tmsm.inference.fit import Fit
@@ -64,6 +65,9 @@ class TruncatedMLE(BorderedEstimator):
     random_state
         Of the Monte Carlo nodes above dimension three, and in dimension three where a grid would be too large: a
         whole number makes them repeatable; None or a `numpy.random.Generator` as elsewhere.
+    n_jobs
+        Number of threads for tables of many rows: None or -1 for all processors, -2 for all but one.  The result
+        does not depend on it.
 
     Attributes
     ----------
@@ -99,22 +103,29 @@ class TruncatedMLE(BorderedEstimator):
         outside: Literal["raise", "drop"] = "raise",
         log_exposure: LogExposure | None = None,
         random_state: Any = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.model = model
         self.region = region
         self.outside = outside
         self.log_exposure = log_exposure
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _rows(self, X: Any, sample_weight: ArrayLike | None) -> Rows:
         check_region(check_model(self.model), self.region, self.log_exposure)
         check_random_state(self.random_state)
+        check_jobs(self.n_jobs)
         return Rows.of(X, self.region, sample_weight, self.outside)
 
     def _takes(self, covariates: Covariates) -> None:
         pass  # as far as the model does
 
     def _estimate(self, rows: Rows) -> Fit:
+        with threads_of(self.n_jobs):
+            return self._fitted(rows)
+
+    def _fitted(self, rows: Rows) -> Fit:
         if isinstance(self.model, NonlinearModel):
             return self._density_fit(self.model, self.log_exposure)(rows)
         if rows.covariates is not None:
