@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 from uuid import uuid4
 
 from tmsm.foundation.errors import ClusterError, TmsmWarning
+from tmsm.foundation.heap import keeping_memory
 from tmsm.foundation.optional import load_package
 from tmsm.foundation.parcels import Parcel
 from tmsm.foundation.progress import with_progress
@@ -31,7 +32,8 @@ T = TypeVar("T")
 _FAN = 8
 # Seconds between looks at a cluster that gives nothing, and those after which one that lost its workers is given up.
 _LOOK, _PATIENCE = 5.0, 60.0
-# What Dask calls its own ways of doing that, where a user chose one.
+# What Dask calls its ways of computing, where a user chose one.
+_CLUSTER = ("distributed", "dask.distributed")
 _THREADS, _PROCESSES = ("threads", "threading"), ("processes", "multiprocessing")
 # Bytes of a part that may be sent to a process.
 _LIGHT = 2**20
@@ -58,7 +60,7 @@ def on_cluster() -> Any:
     """The active client of a Dask cluster, or None."""
     if "distributed" not in sys.modules:
         return None
-    if dask().config.get("scheduler", None) not in (None, "distributed", "dask.distributed"):
+    if dask().config.get("scheduler", None) not in (None, *_CLUSTER):
         return None
     try:
         return dask("distributed").default_client()
@@ -100,7 +102,8 @@ def add_up(function: Callable[[Any], T | None], parts: Sequence[Any], lengths: S
 
 
 def _applied(function: Parcel, alone: Sequence[Parcel], part: Any) -> Any:
-    return function.open(alone)(part)
+    with keeping_memory():
+        return function.open(alone)(part)
 
 
 def in_order(parts: Sequence[Any]) -> Iterator[Any]:
@@ -217,6 +220,7 @@ def _here(function: Parcel, alone: Sequence[Parcel], parts: Sequence[Any], lengt
     leaves = [dask().delayed(list)(part) for part in parts]
     graphs = [dict(leaf.__dask_graph__()) for leaf in leaves]
     count, wish = thread_count(), dask().config.get("scheduler", None)
+    wish = None if wish in _CLUSTER else wish  # of a client that is closed
     get = None if wish in (None, *_THREADS, *_PROCESSES) else dask("dask.base").get_scheduler()
     if count == 1 or get is not None:
         found = (_fetched(function, alone, graph, leaf.key, get) for graph, leaf in zip(graphs, leaves, strict=True))
@@ -291,7 +295,12 @@ def over_tasks(function: Callable[[Any, Any], T], shared: Any, tasks: Sequence[A
         with parallel_config(backend="dask", client=client, scatter=[shared]):
             workers = Parallel(n_jobs=-1, return_as="generator", batch_size=1)
     with _in_one_sentence():
-        yield from workers(delayed(function)(shared, task) for task in tasks)
+        yield from workers(delayed(_called)(function, shared, task) for task in tasks)
+
+
+def _called(function: Callable[[Any, Any], T], shared: Any, task: Any) -> T:
+    with keeping_memory():
+        return function(shared, task)
 
 
 def _check_workers(client: Any) -> None:
