@@ -103,7 +103,9 @@ def in_threads(work: Callable[[slice], None], n: int, rows_per_thread: int = _RO
 def map_in_order(function: Callable[[S], T], items: Iterable[S]) -> Iterator[tuple[S, T]]:
     """Items with what a function gives for them, in their order; few items are read ahead.
 
-    The number of threads changes nothing but the time.  What the function calls runs on one thread.
+    The number of threads changes nothing but the time.  What the function calls runs on one thread.  The caller's own
+    thread reads the items and is one of those that work on them: it takes what no other has begun, and waits for none
+    of them before there is nothing left to take.
     """
     threads = thread_count()
     if threads < 2:
@@ -111,19 +113,36 @@ def map_in_order(function: Callable[[S], T], items: Iterable[S]) -> Iterator[tup
             yield item, function(item)
         return
     waiting: deque[tuple[S, Future[T]]] = deque()
-    with ThreadPoolExecutor(threads, initializer=_alone) as pool:
+    with ThreadPoolExecutor(threads - 1, initializer=_alone) as pool:
         try:
             for item in items:
                 waiting.append((item, pool.submit(function, item)))
                 if len(waiting) > _AHEAD * threads:
-                    item, found = waiting.popleft()
-                    yield item, found.result()
+                    _take_one(waiting, function)
+                    while waiting and (waiting[0][1].done() or len(waiting) > _AHEAD * threads):
+                        item, found = waiting.popleft()
+                        yield item, found.result()
             while waiting:
+                _take_one(waiting, function)
                 item, found = waiting.popleft()
                 yield item, found.result()
         finally:
             for _, future in waiting:
                 future.cancel()
+
+
+def _take_one(waiting: deque[tuple[S, Future[T]]], function: Callable[[S], T]) -> None:
+    """Work on the first item that no thread has begun, if there is one."""
+    for k, (item, future) in enumerate(waiting):
+        if future.cancel():
+            mine: Future[T] = Future()
+            waiting[k] = item, mine
+            with threads_of(1):
+                try:
+                    mine.set_result(function(item))
+                except Exception as error:  # for whoever asks for it, in its place
+                    mine.set_exception(error)
+            return
 
 
 def _alone() -> None:
