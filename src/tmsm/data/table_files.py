@@ -117,26 +117,30 @@ class TableFiles(ColumnTable):
     def thinned(self, names: Sequence[str], stride: int) -> Iterator[Batch]:
         if any(file.n_rows is None for file in self._files):
             return super().thinned(names, stride)
-        groups = [(file, k, n) for file in self._files for k, n in enumerate(_row_groups(file)) if n]
-        if len(groups) < _GROUPS:
+        groups = [(file, _row_groups(file)) for file in self._files]
+        if sum(n > 0 for _, rows in groups for n in rows) < _GROUPS:
             return super().thinned(names, stride)
         return self._runs(names, stride, groups)
 
-    def _runs(self, names: Sequence[str], stride: int, groups: list[tuple[_File, int, int]]) -> Iterator[Batch]:
+    def _runs(self, names: Sequence[str], stride: int, groups: list[tuple[_File, list[int]]]) -> Iterator[Batch]:
         """As many rows as every stride-th, from the beginning of each row group: the rest need not be read."""
         first = 0
-        for file, k, n in groups:
-            wanted = -(-(first + n) // stride) - -(-first // stride)
-            first += n
-            if wanted:
-                run = min(n, max(wanted, int(_GROUP_SHARE * n)))
-                columns = next(self._read(file, names, [k], run))
-                yield taken(Batch(columns, file.name, 0), np.arange(wanted) * columns.num_rows // wanted)
+        for file, rows in groups:
+            runs, wanted = list[tuple[int, int]](), list[int]()
+            for k, n in enumerate(rows):
+                share = -(-(first + n) // stride) - -(-first // stride)
+                first += n
+                if share:
+                    runs.append((k, min(n, max(share, int(_GROUP_SHARE * n)))))
+                    wanted.append(share)
+            if runs:
+                for columns, share in zip(self._read(file, names, runs), wanted, strict=True):
+                    yield taken(Batch(columns, file.name, 0), np.arange(share) * columns.num_rows // share)
 
     def _read(
-        self, file: _File, names: Sequence[str], groups: list[int] | None = None, size: int | None = None
+        self, file: _File, names: Sequence[str], runs: list[tuple[int, int]] | None = None
     ) -> Iterator[Any]:
-        """Batches of one file, some of its columns."""
+        """Batches of one file, some of its columns; of a Parquet file instead the `runs` of `_parquet`."""
         pa = arrow()
         asked = [name for name in names if name in file.schema.names]
         for name in names:
@@ -150,7 +154,7 @@ class TableFiles(ColumnTable):
                 raise InvalidInputError(
                     f"{file.name} has changed since reading began: fit again when nobody writes to it."
                 )
-            reader = _parquet(file, asked, groups, size or BATCH_ROWS) if file.text is None else _text(file, asked)
+            reader = _parquet(file, asked, runs) if file.text is None else _text(file, asked)
             for batch in reader:
                 if not batch.num_rows:
                     continue
@@ -226,15 +230,21 @@ def _row_groups(file: _File) -> list[int]:
         return [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
 
 
-def _parquet(file: _File, names: Sequence[str], groups: list[int] | None, size: int) -> Iterator[Any]:
+def _parquet(file: _File, names: Sequence[str], runs: list[tuple[int, int]] | None) -> Iterator[Any]:
+    """All rows in batches; or for each run the first so many rows of a row group, which has its number there."""
+    options = {"columns": list(names), "use_threads": False}
     # Without a buffer of its own a whole column of a row group is fetched at a time, which may be any size.
     with arrow("pyarrow.parquet").ParquetFile(file.path, pre_buffer=False, buffer_size=2**20) as opened:
-        if names:
-            yield from opened.iter_batches(size, row_groups=groups, columns=list(names), use_threads=False)
-            return
-        pa = arrow()
-        for k in range(opened.num_row_groups):
-            yield pa.RecordBatch.from_struct_array(pa.nulls(opened.metadata.row_group(k).num_rows, pa.struct([])))
+        if not names:
+            pa = arrow()
+            every = [(k, opened.metadata.row_group(k).num_rows) for k in range(opened.num_row_groups)]
+            for _, n in every if runs is None else runs:
+                yield pa.RecordBatch.from_struct_array(pa.nulls(n, pa.struct([])))
+        elif runs is None:
+            yield from opened.iter_batches(BATCH_ROWS, **options)
+        else:
+            for k, n in runs:
+                yield next(opened.iter_batches(n, row_groups=[k], **options))
 
 
 def _text(file: _File, names: Sequence[str]) -> Iterator[Any]:
