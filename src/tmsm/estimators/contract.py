@@ -23,7 +23,13 @@ class Contract:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name, as scikit-learn expects them."""
-        return {name: getattr(self, name) for name in _defaults(type(self))}
+        return {name: getattr(self, name) for name in self._defaults}
+
+    @property
+    def _defaults(self) -> Mapping[str, Any]:
+        """The constructor's arguments with their defaults."""
+        kind: Any = type(self)
+        return _defaults_of(kind)
 
     def set_params(self, **params: Any) -> Self:
         """Set constructor arguments by name; an unknown name is an error."""
@@ -48,7 +54,7 @@ class Contract:
         return self._result is not None
 
     def __repr__(self) -> str:
-        defaults = _defaults(type(self))
+        defaults = self._defaults
         shown = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
@@ -58,7 +64,7 @@ class Contract:
 
 
 @cache
-def _defaults(kind: Any) -> Mapping[str, Any]:
-    """The arguments of a constructor with their defaults: asked by every fit, and the signature takes long to read."""
+def _defaults_of(kind: Any) -> Mapping[str, Any]:
+    """The same for a class: every fit asks, and a signature takes long to read."""
     parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
     return {one.name: one.default for one in parameters}
