@@ -73,9 +73,9 @@ def run_speed():
 
 
 def run_scale():
-    print("\nMany rows: compiled loops, threads, graphics cards")
+    print("\nMany rows: compiled loops, threads, files, graphics cards")
     note("measuring; the table goes to docs/performance.md")
-    for line in scale.scale_rows():
+    for line in scale.scale_rows(note):
         report(*line)
 
 

@@ -137,9 +137,7 @@ class TableFiles(ColumnTable):
                 for columns, share in zip(self._read(file, names, runs), wanted, strict=True):
                     yield taken(Batch(columns, file.name, 0), np.arange(share) * columns.num_rows // share)
 
-    def _read(
-        self, file: _File, names: Sequence[str], runs: list[tuple[int, int]] | None = None
-    ) -> Iterator[Any]:
+    def _read(self, file: _File, names: Sequence[str], runs: list[tuple[int, int]] | None = None) -> Iterator[Any]:
         """Batches of one file, some of its columns; of a Parquet file instead the `runs` of `_parquet`."""
         pa = arrow()
         asked = [name for name in names if name in file.schema.names]

@@ -1,0 +1,42 @@
+"""What is done with many rows beside fitting them: sums that are saved and added, and tests of the model."""
+
+import numpy as np
+
+import tmsm
+from benchmarks import checks
+from benchmarks.measuring import medians
+from benchmarks.scale_rows import fitted
+from scenarios.cap import CAP, MODEL
+
+
+def saved_lines(setting):
+    """Sums on disk: how large, and how long it takes to read and to add them, over a fit of their rows."""
+    n = setting.size(1_000_000, 10_000)
+    for name, X, region in (("cap", setting.X[:n], CAP), ("US border, default weight", setting.Y[:n], setting.coast)):
+        estimator = tmsm.ScoreMatching(MODEL, region)
+        path, half = setting.folder / "sums.npz", len(X) // 2
+        start = estimator.partial_fit(X[:half]).moments_
+        tmsm.ScoreMatching.from_moments(start.cleared()).partial_fit(X[half:]).moments_.save(path)
+        add, fit = medians([lambda: start + tmsm.load_moments(path), fitted(X, region)], setting.repeats(7))
+        yield f"saved sums, {name}", path.stat().st_size / 1e3, "kB", (0, 2000), "rows kept for later checks"
+        yield f"… read and added, over a fit of {len(X):,} rows", add / fit, "times", (0, 1), "reading the file"
+
+
+def stein_lines(setting):
+    """A Stein test over the default fit of the same rows, and over a test by all pairs of rows."""
+    sizes = [setting.size(10**k, 10**k // 20) for k in (4, 5, 6)]
+    for n in sizes:
+        repeats = setting.repeats(1 if n == sizes[-1] else 5)
+        coast, half = checks.stein_ratios(n, repeats)
+        yield (
+            f"Stein test, US border, {n:,} rows, over the default fit",
+            coast,
+            "times",
+            (0, 12),
+            "100 rows × every row",
+        )
+        yield "… hemisphere", half, "times", (0, 60), "100 rows × every row"
+    few, _, many = sizes
+    growth, pairs = checks.stein_growth(few, many, setting.repeats(1))
+    yield f"Stein test, hemisphere, {many:,} rows over {few:,}, a row", growth / (many / few), "times", (0, 1.1), ""
+    yield f"… {few:,} rows by all pairs, over it", pairs, "times", (42, np.inf), "pairs of rows"
