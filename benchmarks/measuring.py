@@ -97,6 +97,7 @@ class Neighbours:
         return (sum(columns) - idle) / os.sysconf("SC_CLK_TCK"), ours, time.monotonic()
 
     def share(self):
+        """Between nothing and one."""
         now = self._now()
         if now is None or self._start is None:
             return None

@@ -1,8 +1,8 @@
 """Many rows: every figure against a limit or a peer of the same run; the table goes to docs/performance.md.
 
-A subject is a title and functions; a function takes the `Setting` and yields lines: what is measured, the value, its unit,
-the least and the largest value that is good, and what takes the time.  A name that begins with "…" goes on from the last
-one that does not.
+A subject is a title and functions; a function takes the `Setting` and yields lines: what is measured, the value, its
+unit, the least and the largest value that is good, and what takes the time.  A name that begins with "…" goes on from
+the last one that does not.
 """
 
 import argparse

@@ -1,5 +1,7 @@
 """What is done with many rows beside fitting them: sums that are saved and added, and tests of the model."""
 
+from functools import partial
+
 import numpy as np
 
 import tmsm
@@ -13,13 +15,16 @@ def saved_lines(setting):
     """Sums on disk: how large, and how long it takes to read and to add them, over a fit of their rows."""
     n = setting.size(1_000_000, 10_000)
     for name, X, region in (("cap", setting.X[:n], CAP), ("US border, default weight", setting.Y[:n], setting.coast)):
-        estimator = tmsm.ScoreMatching(MODEL, region)
         path, half = setting.folder / "sums.npz", len(X) // 2
-        start = estimator.partial_fit(X[:half]).moments_
+        start = tmsm.ScoreMatching(MODEL, region).partial_fit(X[:half]).moments_
         tmsm.ScoreMatching.from_moments(start.cleared()).partial_fit(X[half:]).moments_.save(path)
-        add, fit = medians([lambda: start + tmsm.load_moments(path), fitted(X, region)], setting.repeats(7))
+        add, fit = medians([partial(_added, start, path), fitted(X, region)], setting.repeats(7))
         yield f"saved sums, {name}", path.stat().st_size / 1e3, "kB", (0, 2000), "rows kept for later checks"
         yield f"… read and added, over a fit of {len(X):,} rows", add / fit, "times", (0, 1), "reading the file"
+
+
+def _added(start, path):
+    return start + tmsm.load_moments(path)
 
 
 def stein_lines(setting):

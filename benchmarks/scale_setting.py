@@ -37,10 +37,12 @@ class Setting:
         return small if self.small else full
 
     def repeats(self, n):
+        """How often to measure."""
         return 1 if self.small else n
 
     @cached_property
     def coast(self):
+        """The border of the United States."""
         return tmsm.datasets.load_border("usa")
 
     @cached_property
@@ -54,15 +56,17 @@ class Setting:
         return self.inland(self.size(1_000_000, 10_000))
 
     def inland(self, n):
+        """So many rows inside it."""
         return MODEL.sample(n, self.coast, random_state=0, **_INLAND)
 
     @cached_property
     def lonlat(self):
+        """Degrees of some of the rows in the cap, from which those in files are drawn."""
         return tmsm.xyz_to_lonlat(self.X[: self.size(4_000_000, 60_000)])
 
     @cached_property
     def parquet(self):
-        """A Parquet file with a fourth of its row groups' rows in any order: numbers that no compression makes small."""
+        """A Parquet file of 40 row groups: places in any order, which no compression makes small."""
         return self._written("rows.parquet", 40, self.size(1_000_000, 2_000))
 
     @cached_property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -124,7 +124,7 @@ def map_in_order(function: Callable[[S], T], items: Iterable[S], *, anywhere: bo
 class _Part(Generic[S, T]):
     """An item, and what was found for it or went wrong."""
 
-    def __init__(self, item: S, error: Exception | None = None) -> None:
+    def __init__(self, item: S, error: BaseException | None = None) -> None:
         self.item, self.error = item, error
         self.done = error is not None
         self.found: T | None = None
@@ -173,13 +173,15 @@ class _Crew(Generic[S, T]):
                         self._changed.wait()
 
     def dismiss(self) -> None:
-        """Nobody begins anything more."""
+        """Nobody begins anything more, and the source is closed."""
         with self._changed:
             self._ended = True
             self._open.clear()
             self._changed.notify_all()
         for worker in self._workers:
             worker.join()
+        if isinstance(self._items, Generator):
+            self._items.close()
 
     @property
     def _has_room(self) -> bool:
@@ -195,7 +197,7 @@ class _Crew(Generic[S, T]):
                 part = _Part(next(self._items))
             except StopIteration:
                 pass
-            except Exception as error:  # for whoever asks for it, in its place
+            except BaseException as error:  # for whoever asks for it, in its place
                 part = _Part(cast(S, None), error)
             with self._changed:
                 self._ended = self._ended or part is None or part.done
@@ -216,7 +218,7 @@ class _Crew(Generic[S, T]):
             self._read()
 
     def _call_worker(self) -> None:
-        """Read what the workers are to take, if they cannot themselves, and start one more of them for one item more."""
+        """Read what workers are to take, if they may not themselves, and start one more of them for one item more."""
         if self._spare or not self._anywhere:
             self._read()
         while not self._anywhere and self._has_room:
@@ -243,7 +245,7 @@ class _Crew(Generic[S, T]):
     def _work(self, part: _Part[S, T]) -> None:
         try:
             part.found = self._function(part.item)
-        except Exception as error:  # for whoever asks for it, in its place
+        except BaseException as error:  # for whoever asks for it, in its place
             part.error = error
         with self._changed:
             part.done = True
