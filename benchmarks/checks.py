@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 
 import tmsm
+from benchmarks.measuring import medians
 from scenarios import hemisphere, ovals
 
 REGION = hemisphere.REGION
@@ -62,6 +63,19 @@ def stein_ratios(n=100_000, repeats=7):
             ratios.append((time.perf_counter() - fitted) / (fitted - start))
         found.append(statistics.median(ratios))
     return found
+
+
+def stein_over_kernel(n, repeats=5):
+    """Time of a Stein test of n rows on the hemisphere over that of the exponentials of 100 numbers for each row."""
+    X = tmsm.VonMisesFisher().sample(n, REGION, random_state=0, **hemisphere.TRUTH)
+    fit, kernel = tmsm.ScoreMatching(tmsm.VonMisesFisher(), REGION).fit(X), np.linspace(-1.0, 0.0, 100 * 1000)
+
+    def exponentials():
+        for _ in range(-(-n // 1000)):
+            np.exp(kernel)
+
+    ours, theirs = medians([lambda: tmsm.stein_test(fit, X), exponentials], repeats)
+    return ours / theirs
 
 
 def stein_growth(few, many, repeats=5):

@@ -6,19 +6,23 @@ import subprocess
 import sys
 import time
 
+# Disturbed rounds are repeated until there are so many times as many as were asked for.
+_PATIENCE = 4
+
 __all__ = ["Neighbours", "extra_memory", "forget", "medians", "processor_seconds", "seconds"]
 
-# A program that fits a file and says how much more memory it held than before: the first fit, of few rows, loads code.
+# A program that fits a file and says how much more memory it held than before: a fit of few rows in memory loads code.
 _MEMORY_OF_A_FIT = """
 import sys
+import pyarrow.parquet
 import tmsm
 from benchmarks.measuring import most_memory
-from scenarios.cap import CAP, MODEL
+from scenarios.cap import CAP, MODEL, sample
 
 fit = tmsm.ScoreMatching(MODEL, CAP).fit
-fit(sys.argv[1])
+fit(sample(60_000))
 before = most_memory()
-fit(sys.argv[2])
+fit(sys.argv[1])
 print(most_memory() - before)
 """
 
@@ -38,16 +42,22 @@ def processor_seconds(function):
 
 
 def medians(functions, repeats=7, clock=seconds, before=None):
-    """Median seconds of each function, one after the other so that all meet the same neighbours."""
-    spent = []
-    for _ in range(repeats):
-        row = []
+    """Median seconds of each function, one after the other so that all meet the same neighbours.
+
+    Rounds that neighbours disturbed are repeated; where they always do, all rounds count.
+    """
+    calm, every = [], []
+    while len(calm) < repeats and len(every) < _PATIENCE * repeats:
+        row, neighbours = [], Neighbours()
         for function in functions:
             if before is not None:
                 before()
             row.append(clock(function))
-        spent.append(row)
-    return [statistics.median(column) for column in zip(*spent, strict=True)]
+        every.append(row)
+        if not neighbours.disturbed():
+            calm.append(row)
+    rows = calm if 2 * len(calm) >= repeats else every
+    return [statistics.median(column) for column in zip(*rows, strict=True)]
 
 
 def forget(path):
@@ -71,10 +81,10 @@ def most_memory():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def extra_memory(path, few):
-    """Bytes that a fit of a file holds at most beyond those of a fit of a file with few rows, in a fresh program."""
+def extra_memory(path):
+    """Bytes that a fit of a file holds at most beyond those of the program before, which is a fresh one."""
     run = subprocess.run(
-        [sys.executable, "-c", _MEMORY_OF_A_FIT, str(few), str(path)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _MEMORY_OF_A_FIT, str(path)], capture_output=True, text=True, check=True
     )
     return int(run.stdout)
 
@@ -96,10 +106,20 @@ class Neighbours:
         idle = columns[3] + columns[4]
         return (sum(columns) - idle) / os.sysconf("SC_CLK_TCK"), ours, time.monotonic()
 
-    def share(self):
-        """Between nothing and one."""
+    def _taken(self):
+        """Seconds that others worked, and that went by; None where nobody says."""
         now = self._now()
         if now is None or self._start is None:
             return None
         busy, ours, spent = (new - old for new, old in zip(now, self._start, strict=True))
-        return max(0.0, (busy - ours) / (spent * os.cpu_count()))
+        return max(0.0, busy - ours), spent
+
+    def share(self):
+        """Between nothing and one."""
+        taken = self._taken()
+        return None if taken is None else taken[0] / (taken[1] * os.cpu_count())
+
+    def disturbed(self):
+        """Whether others worked while something was measured; the system counts in hundredths of a second."""
+        taken = self._taken()
+        return taken is not None and taken[0] > 0.05 * taken[1] + 0.03

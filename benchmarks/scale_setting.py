@@ -67,23 +67,33 @@ class Setting:
     @cached_property
     def parquet(self):
         """A Parquet file of 40 row groups: places in any order, which no compression makes small."""
-        return self._written("rows.parquet", 40, self.size(1_000_000, 2_000))
+        return self._written("rows.parquet", 40)
 
     @cached_property
     def few_parquet(self):
         """The same with a twentieth of the rows."""
-        return self._written("few.parquet", 2, self.size(1_000_000, 2_000))
+        return self._written("few.parquet", 2)
 
-    def _written(self, name, n_groups, n):
-        """Row groups of n rows each, with one column that is not read; no more than one of them in memory."""
+    @property
+    def group_rows(self):
+        """Rows of each row group."""
+        return self.size(1_000_000, 2_000)
+
+    @property
+    def text_rows(self):
+        """Rows of the CSV file."""
+        return self.size(2_000_000, 20_000)
+
+    def _written(self, name, n_groups):
+        """So many row groups, with one column that is not read; no more than one of them in memory."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         lon, lat = self.lonlat
         rng, path, writer = np.random.default_rng(0), self.folder / name, None
         for _ in range(n_groups):
-            rows = rng.integers(0, len(lon), n)
-            other = rng.standard_normal(n, dtype=np.float32)
+            rows = rng.integers(0, len(lon), self.group_rows)
+            other = rng.standard_normal(len(rows), dtype=np.float32)
             table = pa.table({"time": other, "longitude": lon[rows], "latitude": lat[rows]})
             writer = writer or pq.ParquetWriter(path, table.schema)
             writer.write_table(table)
@@ -97,8 +107,7 @@ class Setting:
         import pyarrow as pa
         import pyarrow.csv as csv
 
-        n = self.size(2_000_000, 20_000)
-        lon, lat = (np.round(column[:n], 8) for column in self.lonlat)
+        lon, lat = (np.round(column[: self.text_rows], 8) for column in self.lonlat)
         path = self.folder / "rows.csv"
         csv.write_csv(pa.table({"time": np.arange(len(lon)), "longitude": lon, "latitude": lat}), path)
         return path
