@@ -56,7 +56,7 @@ def medians(functions, repeats=7, clock=seconds, before=None):
         every.append(row)
         if not neighbours.disturbed():
             calm.append(row)
-    rows = calm if 2 * len(calm) >= repeats else every
+    rows = calm if len(calm) >= min(3, repeats) else every
     return [statistics.median(column) for column in zip(*rows, strict=True)]
 
 
