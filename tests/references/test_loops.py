@@ -237,7 +237,9 @@ def test_what_fails_in_any_thread_is_raised_in_its_place_and_the_source_is_close
         found = []
         with pytest.raises(error):
             take(function, n, found)
-        assert found == list(range(whole))
+        # Who interrupts does not wait for what comes before.
+        assert found == list(range(len(found) if error is KeyboardInterrupt else whole))
+        assert len(found) <= whole
         assert closed.pop() == n
 
 

@@ -167,6 +167,8 @@ class _Crew(Generic[S, T]):
                 if part is not None:
                     self._call_worker()
                     self._work(part)
+                    if isinstance(part.error, KeyboardInterrupt):  # of the user, who waits
+                        raise part.error
                     continue
                 with self._changed:
                     if self._line and not self._line[0].done:
