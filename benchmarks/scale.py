@@ -95,7 +95,7 @@ def _write(found, share, path):
     for title, lines in found:
         table.append(f"| **{title}** | | | |")
         for name, value, unit, (low, high), bottleneck in lines:
-            limit = f"≤ {high:g}" if np.isfinite(high) else f"≥ {low:g}" if low else ""
+            limit = f"≤ {_shown(high)}" if np.isfinite(high) else f"≥ {_shown(low)}" if low else ""
             missed = "" if low <= value <= high else ", missed"
             table.append(f"| {name} | {_shown(value)} {unit} | {limit}{missed} | {bottleneck} |".replace("  ", " "))
     said = f"Measured on {os.cpu_count()} processors"
