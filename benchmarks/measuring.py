@@ -8,8 +8,18 @@ import time
 
 # Disturbed rounds are repeated until there are so many times as many as were asked for.
 _PATIENCE = 4
+_met_neighbours = [False]
 
-__all__ = ["Neighbours", "extra_memory", "forget", "medians", "processor_seconds", "seconds"]
+__all__ = [
+    "Neighbours",
+    "extra_memory",
+    "forget",
+    "medians",
+    "met_neighbours",
+    "most_memory",
+    "processor_seconds",
+    "seconds",
+]
 
 # A program that fits a file and says how much more memory it held than before: a fit of few rows in memory loads code.
 _MEMORY_OF_A_FIT = """
@@ -44,10 +54,10 @@ def processor_seconds(function):
 def medians(functions, repeats=7, clock=seconds, before=None):
     """Median seconds of each function, one after the other so that all meet the same neighbours.
 
-    Rounds that neighbours disturbed are repeated; where they always do, all rounds count.
+    Rounds that neighbours disturbed are repeated; where they always do, all rounds count, and `met_neighbours` says so.
     """
-    calm, every = [], []
-    while len(calm) < repeats and len(every) < _PATIENCE * repeats:
+    calm, every, most = [], [], _PATIENCE * repeats if repeats > 1 else 1
+    while len(calm) < repeats and len(every) < most:
         row, neighbours = [], Neighbours()
         for function in functions:
             if before is not None:
@@ -56,8 +66,16 @@ def medians(functions, repeats=7, clock=seconds, before=None):
         every.append(row)
         if not neighbours.disturbed():
             calm.append(row)
-    rows = calm if len(calm) >= min(3, repeats) else every
+    enough = len(calm) >= min(3, repeats)
+    _met_neighbours[0] |= not enough
+    rows = calm if enough else every
     return [statistics.median(column) for column in zip(*rows, strict=True)]
+
+
+def met_neighbours():
+    """Whether neighbours disturbed what was measured since this was last asked."""
+    found, _met_neighbours[0] = _met_neighbours[0], False
+    return found
 
 
 def forget(path):

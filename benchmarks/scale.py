@@ -15,18 +15,19 @@ from pathlib import Path
 import numpy as np
 
 import tmsm
-from benchmarks.measuring import Neighbours
+from benchmarks.measuring import Neighbours, met_neighbours
 from benchmarks.scale_checks import saved_lines, stein_lines
 from benchmarks.scale_files import parquet_lines, text_lines
 from benchmarks.scale_rows import (
     cap_lines,
+    cap_thread_lines,
     coast_lines,
+    coast_thread_lines,
     conversion_lines,
     device_lines,
     peer_lines,
     row_lines,
     small_lines,
-    thread_lines,
     vertex_lines,
 )
 from benchmarks.scale_setting import Setting
@@ -35,12 +36,13 @@ from scenarios.cap import CAP, MODEL
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 HISTORY = Path(__file__).with_name("history.jsonl")
 BEGIN, END = "<!-- measured: scale -->", "<!-- end of scale -->"
+_DISTURBED = "†"
 
 SUBJECTS = (
     ("Arrays in memory, one thread", (cap_lines, coast_lines, conversion_lines)),
     ("More rows, longer borders", (row_lines, vertex_lines)),
     ("Small tables, and another package", (small_lines, peer_lines)),
-    ("Threads", (thread_lines,)),
+    ("Threads", (cap_thread_lines, coast_thread_lines)),
     ("Files", (parquet_lines, text_lines)),
     ("Saved sums", (saved_lines,)),
     ("Tests of the model", (stein_lines,)),
@@ -60,8 +62,11 @@ def scale_rows(tell=lambda text: None, *, small=False, page=PAGE, history=HISTOR
             tell(title)
             lines = []
             for function in functions:
+                met_neighbours()
+                disturbed = False
                 for line in function(setting):
-                    lines.append(line)
+                    disturbed |= met_neighbours()
+                    lines.append((*line, disturbed))
                     yield line[:4]
             if lines:
                 found.append((title, lines))
@@ -72,17 +77,21 @@ def scale_rows(tell=lambda text: None, *, small=False, page=PAGE, history=HISTOR
 
 def _record(found, share, path):
     """One line more of the history: what was measured, when, by which version, on how many processors."""
-    figures, whole = {}, ""
+    figures, disturbed, whole = {}, [], ""
     for _, lines in found:
-        for name, value, *_ in lines:
+        for name, value, *_, was_disturbed in lines:
             whole = whole if name.startswith("…") else name
-            figures[name if name == whole else f"{whole} {name}"] = float(f"{value:.4g}")
+            full = name if name == whole else f"{whole} {name}"
+            figures[full] = float(f"{value:.4g}")
+            if was_disturbed:
+                disturbed.append(full)
     entry = {
         "time": datetime.now(UTC).isoformat(timespec="minutes"),
         "version": tmsm.__version__,
         "processors": os.cpu_count(),
         "numpy": np.__version__,
         "taken by others": None if share is None else round(share, 3),
+        "disturbed": disturbed,
         "figures": figures,
     }
     with path.open("a") as file:
@@ -94,13 +103,18 @@ def _write(found, share, path):
     table = ["| figure | measured | limit | what takes the time |", "| --- | --- | --- | --- |"]
     for title, lines in found:
         table.append(f"| **{title}** | | | |")
-        for name, value, unit, (low, high), bottleneck in lines:
+        for name, value, unit, (low, high), bottleneck, disturbed in lines:
+            mark = _DISTURBED if disturbed else ""
             limit = f"≤ {_shown(high)}" if np.isfinite(high) else f"≥ {_shown(low)}" if low else ""
             missed = "" if low <= value <= high else ", missed"
-            table.append(f"| {name} | {_shown(value)} {unit} | {limit}{missed} | {bottleneck} |".replace("  ", " "))
+            table.append(
+                f"| {name} | {_shown(value)}{mark} {unit} | {limit}{missed} | {bottleneck} |".replace("  ", " ")
+            )
     said = f"Measured on {os.cpu_count()} processors"
     if share is not None:
         said += f", of which other programs took {100 * share:.0f} % of the time"
+    if any(line[-1] for _, lines in found for line in lines):
+        said += f". {_DISTURBED} Too few rounds that they did not disturb: the figure is worse than on a quiet machine"
     before, rest = path.read_text().split(BEGIN)
     path.write_text(f"{before}{BEGIN}\n\n" + "\n".join(table) + f"\n\n{said}.\n\n{END}{rest.split(END)[1]}")
 

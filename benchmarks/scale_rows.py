@@ -131,21 +131,29 @@ def conversion_lines(setting):
     yield "lonlat_to_xyz, a row", 1e9 * spent / n, "ns", (0, 15), "writing the points"
 
 
-def thread_lines(setting):
+def cap_thread_lines(setting):
+    """Several threads on a cap."""
+    return _thread_lines(setting, "cap", setting.X, CAP)
+
+
+def coast_thread_lines(setting):
+    """Several threads on the border of the United States."""
+    return _thread_lines(setting, "US border, default weight", setting.Y, setting.coast)
+
+
+def _thread_lines(setting, name, rows, region):
     """Several threads against one; the estimates must have the same bits."""
     counts = [n for n in (2, 8) if n <= thread_count()]
-    for name, rows, region in (("cap", setting.X, CAP), ("US border, default weight", setting.Y, setting.coast)):
-        fits = [fitted(rows, region, n_jobs=n) for n in (1, *counts)]
-        one, *others = medians(fits, setting.repeats(9))
-        work, *works = medians(fits, setting.repeats(5), processor_seconds)
-        for n, spent, worked in zip(counts, others, works, strict=True):
-            least = {2: 1.8, 8: 6.0}[n]
-            yield f"{name}: {n} threads over one", one / spent, "times", (least, np.inf), "caches and clocks in common"
-            # Not disturbed by neighbours: with as much work as on one thread they are n times as fast.
-            title = f"… work of {n} threads over that of one"
-            yield title, worked / work, "times", (0, n / least), "handing blocks out"
-        bits = {tmsm.ScoreMatching(MODEL, region, n_jobs=n).fit(rows).covariance_.tobytes() for n in (1, 2, 3)}
-        yield f"{name}: different bits for 1, 2, 3 threads", len(bits) - 1, "", (0, 0), ""
+    fits = [fitted(rows, region, n_jobs=n) for n in (1, *counts)]
+    one, *others = medians(fits, setting.repeats(9))
+    work, *works = medians(fits, setting.repeats(5), processor_seconds)
+    for n, spent, worked in zip(counts, others, works, strict=True):
+        least = {2: 1.8, 8: 6.0}[n]
+        yield f"{name}: {n} threads over one", one / spent, "times", (least, np.inf), "caches and clocks in common"
+        # Neighbours hardly disturb it: with as much work as on one thread, n threads are n times as fast.
+        yield f"… work of {n} threads over that of one", worked / work, "times", (0, n / least), "handing blocks out"
+    bits = {tmsm.ScoreMatching(MODEL, region, n_jobs=n).fit(rows).covariance_.tobytes() for n in (1, 2, 3)}
+    yield f"{name}: different bits for 1, 2, 3 threads", len(bits) - 1, "", (0, 0), ""
 
 
 def device_lines(setting):
