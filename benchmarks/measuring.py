@@ -7,7 +7,7 @@ import sys
 import time
 
 # Disturbed rounds are repeated until there are so many times as many as were asked for.
-_PATIENCE = 4
+_PATIENCE = 3
 _met_neighbours = [False]
 
 __all__ = [
