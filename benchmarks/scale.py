@@ -1,173 +1,141 @@
-"""Many rows: compiled loops against limits and peers of the same run; the table goes to docs/performance.md."""
+"""Many rows: every figure against a limit or a peer of the same run; the table goes to docs/performance.md.
 
+A subject is a title and functions; a function takes the `Setting` and yields lines: what is measured, the value, its
+unit, the least and the largest value that is good, and what takes the time.  A name that begins with "…" goes on from
+the last one that does not.
+"""
+
+import argparse
 import json
 import os
-import statistics
-import time
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
 import tmsm
-from scenarios.cap import CAP, MODEL, MU, sample
-from tmsm.foundation.threads import thread_count
+from benchmarks.measuring import Neighbours, met_neighbours
+from benchmarks.scale_checks import saved_lines, stein_lines
+from benchmarks.scale_files import parquet_lines, text_lines
+from benchmarks.scale_rows import (
+    cap_lines,
+    cap_thread_lines,
+    coast_lines,
+    coast_thread_lines,
+    conversion_lines,
+    device_lines,
+    peer_lines,
+    row_lines,
+    small_lines,
+    vertex_lines,
+)
+from benchmarks.scale_setting import Setting
+from scenarios.cap import CAP, MODEL
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 HISTORY = Path(__file__).with_name("history.jsonl")
-ROWS, COAST_ROWS = 10_000_000, 1_000_000
-COAST = {"mean_direction": tmsm.lonlat_to_xyz(-97, 39), "concentration": 30.0}
+BEGIN, END = "<!-- measured: scale -->", "<!-- end of scale -->"
+_DISTURBED = "†"
+
+SUBJECTS = (
+    ("Arrays in memory, one thread", (cap_lines, coast_lines, conversion_lines)),
+    ("More rows, longer borders", (row_lines, vertex_lines)),
+    ("Small tables, and another package", (small_lines, peer_lines)),
+    ("Threads", (cap_thread_lines, coast_thread_lines)),
+    ("Files", (parquet_lines, text_lines)),
+    ("Saved sums", (saved_lines,)),
+    ("Tests of the model", (stein_lines,)),
+    ("Graphics cards", (device_lines,)),
+)
 
 
-def seconds(function):
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+def scale_rows(tell=lambda text: None, *, small=False, page=PAGE, history=HISTORY):
+    """Lines of the table as they are measured: name, value, unit, limits; the page and the history are written last."""
+    found, neighbours = [], Neighbours()
+    with Setting(small) as setting:
+        tell("drawing rows, compiling")
+        for region, rows in ((CAP, setting.X), (setting.coast, setting.Y)):
+            for weight in ("auto", "saturating"):
+                tmsm.ScoreMatching(MODEL, region, weight).fit(rows[:200_000])
+        for title, functions in SUBJECTS:
+            tell(title)
+            lines = []
+            for function in functions:
+                met_neighbours()
+                disturbed = False
+                for line in function(setting):
+                    disturbed |= met_neighbours()
+                    lines.append((*line, disturbed))
+                    yield line[:4]
+            if lines:
+                found.append((title, lines))
+    share = neighbours.share()
+    _record(found, share, history)
+    _write(found, share, page)
 
 
-def medians(functions, repeats=7):
-    """Median seconds of each function, one after the other so that all meet the same neighbours."""
-    spent = [[seconds(function) for function in functions] for _ in range(repeats)]
-    return [statistics.median(column) for column in zip(*spent, strict=True)]
-
-
-def fitted(X, region, weight="auto", **options):
-    """What fits X."""
-    estimator = tmsm.ScoreMatching(MODEL, region, weight, **options)
-    return lambda: estimator.fit(X)
-
-
-def cap_lines(X):
-    """A cap on one thread, against the product of its rows."""
-    estimate, full, peer, read = medians(
-        [
-            fitted(X, CAP, standard_errors=False, n_jobs=1),
-            fitted(X, CAP, n_jobs=1),
-            lambda: X.T @ X,
-            lambda: X.sum(),
-        ]
-    )
-    yield "cap, one thread, over X.T @ X", estimate / peer, "times", (0, 1.0), "arithmetic of the distance"
-    yield "… with standard errors", full / peer, "times", (0, 2.0), "the second reading"
-    yield "… estimate over one read of the array", estimate / read, "times", (0, np.inf), "arithmetic of the distance"
-    yield "… rows a second", len(X) / full / 1e6, "million", (0, np.inf), "the second reading"
-
-
-def coast_lines(X, coast):
-    """The border of the United States on one thread, against one pass of distances."""
-    default, single, distances = medians(
-        [
-            fitted(X, coast, n_jobs=1),
-            fitted(X, coast, "saturating", n_jobs=1),
-            lambda: one_thread_of_distances(X, coast),
-        ],
-        3,
-    )
-    n = len(X) / 1e6
-    yield "US border, default weight, rows a second and core", n / default, "million", (0.8, np.inf), "40 × 40 products"
-    yield "… over one pass of distances", default / distances, "times", (0, 6), "40 × 40 products"
-    yield "… a single weight, rows a second and core", n / single, "million", (2.0, np.inf), "the walk of the tree"
-    yield "… over one pass of distances", single / distances, "times", (0, 2), "the walk of the tree"
-
-
-def one_thread_of_distances(X, coast):
-    from tmsm.foundation.threads import threads_of
-
-    with threads_of(1):
-        coast.signed_distance(X)
-
-
-def thread_lines(X, Y, coast):
-    """Two threads, and all, against one; the estimates must have the same bits."""
-    counts = [n for n in (2, 8) if n <= thread_count()]
-    for name, rows, region, weight in (("cap", X, CAP, "auto"), ("US border, default weight", Y, coast, "auto")):
-        spent = medians([fitted(rows, region, weight, n_jobs=n) for n in (1, *counts)], 5)
-        for n, other in zip(counts, spent[1:], strict=True):
-            limit = {2: 1.8, 8: 6.0}[n]
-            yield f"{name}: {n} threads over one", spent[0] / other, "times", (limit, np.inf), "memory and neighbours"
-        bits = {tmsm.ScoreMatching(MODEL, region, weight, n_jobs=n).fit(rows).covariance_.tobytes() for n in (1, 2, 3)}
-        yield f"{name}: different bits for 1, 2, 3 threads", len(bits) - 1, "", (0, 0), ""
-
-
-def conversion_lines(n=4_000_000):
-    """Degrees to points, on one thread."""
-    from tmsm.foundation.threads import threads_of
-
-    rng = np.random.default_rng(0)
-    lon, lat = rng.uniform(-180, 180, n), rng.uniform(-90, 90, n)
-    with threads_of(1):
-        tmsm.lonlat_to_xyz(lon, lat)
-        spent = medians([lambda: tmsm.lonlat_to_xyz(lon, lat)])[0]
-    yield "lonlat_to_xyz, a row", 1e9 * spent / n, "ns", (0, 15), "writing the points"
-
-
-def peer_lines(n=1_000_000):
-    """SciPy's likelihood fit of the whole sphere, on the same rows."""
-    from scipy.stats import vonmises_fisher
-
-    X = MODEL.sample(n, random_state=0, mean_direction=MU, concentration=3.0)
-    ours, theirs = medians([fitted(X, tmsm.Everywhere(tmsm.Sphere(2))), lambda: vonmises_fisher.fit(X)], 3)
-    yield "whole sphere, with errors, over SciPy's fit without", ours / theirs, "times", (0, 1), "the second reading"
-
-
-def device_lines(n=400_000_000):
-    """Rows on a graphics card, where there is one."""
-    from numba import cuda
-
-    if not cuda.is_available():
-        return
-    import cupy
-
-    X = cupy.tile(cupy.asarray(sample(2_000_000)), (n // 2_000_000, 1))
-    coast = tmsm.datasets.load_border("usa")
-    Y = cupy.tile(cupy.asarray(MODEL.sample(COAST_ROWS, coast, random_state=0, **COAST)), (60, 1))
-    for name, rows, region, weight, limit in (
-        ("cap", X, CAP, "auto", 5e10),
-        ("US border, a single weight", Y, coast, "saturating", 8e8),
-    ):
-        fit = fitted(rows, region, weight)
-        fit()
-        best = min(seconds(fit) for _ in range(5))
-        yield f"graphics card, {name}, rows a second", len(rows) / best, "", (limit, np.inf), "double precision"
-    read = min(seconds(lambda: float(X.sum())) for _ in range(5))
-    yield "… one read of the rows, rows a second", len(X) / read, "", (0, np.inf), "memory of the card"
-
-
-def scale_rows():
-    """Lines of the table: name, value, unit, limits; the page and the history are written too."""
-    X = sample(ROWS)
-    coast = tmsm.datasets.load_border("usa")
-    Y = MODEL.sample(COAST_ROWS, coast, random_state=0, **COAST)
-    for region, rows in ((CAP, X), (coast, Y)):  # compiles
-        tmsm.ScoreMatching(MODEL, region).fit(rows[:200_000])
-        tmsm.ScoreMatching(MODEL, region, "saturating").fit(rows[:200_000])
-    lines = [
-        *cap_lines(X), *coast_lines(Y, coast), *thread_lines(X, Y, coast), *conversion_lines(), *peer_lines(),
-        *device_lines(),
-    ]  # fmt: skip
-    _record(lines)
-    _write(lines)
-    return [line[:4] for line in lines]
-
-
-def _record(lines):
+def _record(found, share, path):
     """One line more of the history: what was measured, when, by which version, on how many processors."""
+    figures, disturbed, whole = {}, [], ""
+    for _, lines in found:
+        for name, value, *_, was_disturbed in lines:
+            whole = whole if name.startswith("…") else name
+            full = name if name == whole else f"{whole} {name}"
+            figures[full] = float(f"{value:.4g}")
+            if was_disturbed:
+                disturbed.append(full)
     entry = {
         "time": datetime.now(UTC).isoformat(timespec="minutes"),
         "version": tmsm.__version__,
         "processors": os.cpu_count(),
         "numpy": np.__version__,
-        "figures": {name: round(float(value), 4) for name, value, *_ in lines if not name.startswith("…")},
+        "taken by others": None if share is None else round(share, 3),
+        "disturbed": disturbed,
+        "figures": figures,
     }
-    with HISTORY.open("a") as file:
+    with path.open("a") as file:
         file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
 
-def _write(lines):
-    begin, end = "<!-- measured: scale -->", "<!-- end of scale -->"
+def _write(found, share, path):
+    """The table between its marks, a part for each subject."""
     table = ["| figure | measured | limit | what takes the time |", "| --- | --- | --- | --- |"]
-    for name, value, unit, (low, high), bottleneck in lines:
-        limit = f"≤ {high:g}" if np.isfinite(high) else f"≥ {low:g}" if low else ""
-        table.append(f"| {name} | {value:.3g} {unit} | {limit} | {bottleneck} |")
-    before, rest = PAGE.read_text().split(begin)
-    PAGE.write_text(f"{before}{begin}\n\n" + "\n".join(table) + f"\n\n{end}{rest.split(end)[1]}")
+    for title, lines in found:
+        table.append(f"| **{title}** | | | |")
+        for name, value, unit, (low, high), bottleneck, disturbed in lines:
+            mark = _DISTURBED if disturbed else ""
+            limit = f"≤ {_shown(high)}" if np.isfinite(high) else f"≥ {_shown(low)}" if low else ""
+            missed = "" if low <= value <= high else ", missed"
+            table.append(
+                f"| {name} | {_shown(value)}{mark} {unit} | {limit}{missed} | {bottleneck} |".replace("  ", " ")
+            )
+    said = f"Measured on {os.cpu_count()} processors"
+    if share is not None:
+        said += f", of which other programs took {100 * share:.0f} % of the time"
+    if any(line[-1] for _, lines in found for line in lines):
+        said += f". {_DISTURBED} Too few rounds that they did not disturb: the figure is worse than on a quiet machine"
+    before, rest = path.read_text().split(BEGIN)
+    path.write_text(f"{before}{BEGIN}\n\n" + "\n".join(table) + f"\n\n{said}.\n\n{END}{rest.split(END)[1]}")
+
+
+def _shown(value):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def main():
+    """``python -m benchmarks.scale``: the table alone, also of few rows and to another place."""
+    parser = argparse.ArgumentParser(description="Measure what there is of many rows.")
+    parser.add_argument("--small", action="store_true", help="few rows: to see that everything runs")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page to write into")
+    parser.add_argument("--history", type=Path, default=HISTORY, help="the file to add a line to")
+    asked = parser.parse_args()
+    if asked.small and (asked.page == PAGE or asked.history == HISTORY):
+        parser.error("what few rows give is for another --page and another --history")
+    options = {"small": asked.small, "page": asked.page, "history": asked.history}
+    for name, value, unit, limit in scale_rows(lambda text: print(f"… {text}", file=sys.stderr, flush=True), **options):
+        print(f"{name:<70} {value:>9.4g} {unit:<9} {'' if limit[0] <= value <= limit[1] else 'OVER'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

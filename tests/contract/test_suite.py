@@ -1,6 +1,7 @@
 """The suite itself: importing it does no work, it stands apart from the benchmarks, and its quick part covers all."""
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -116,6 +117,44 @@ def test_tests_and_benchmarks_meet_in_scenarios_alone(folder, others):
     assert [str(path.relative_to(ROOT)) for path in files if others & set(imported(path))] == []
     if folder != "scenarios":
         assert any("scenarios" in imported(path) for path in files)
+
+
+@pytest.mark.slow
+def test_the_figures_of_many_rows_are_measured_and_written_whole(tmp_path):
+    begin, end = "<!-- measured: scale -->", "<!-- end of scale -->"
+    page, history = tmp_path / "page.md", tmp_path / "history.jsonl"
+    page.write_text(f"Before.\n\n{begin}\n\nold\n\n{end}\n\nAfter.\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scale", "--small", "--page", page, "--history", history],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    assert text.startswith(f"Before.\n\n{begin}\n\n| figure | measured |")
+    assert text.endswith(f"\n\n{end}\n\nAfter.\n")
+    assert "old" not in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    titles = {row.split("**")[1] for row in rows if row.startswith("| **")}
+    assert {"Threads", "Files", "Saved sums", "Tests of the model"} < titles
+    (entry,) = map(json.loads, history.read_text().splitlines())
+    assert len(entry["figures"]) == len(rows) - 2 - len(titles) == len(done.stdout.splitlines())
+
+
+def test_figures_of_few_rows_do_not_come_to_the_page():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.scale", "--small"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "another --page" in done.stderr
 
 
 def test_an_import_would_be_seen_wherever_it_stands(tmp_path):

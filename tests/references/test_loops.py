@@ -1,5 +1,7 @@
 """Sums by compiled loops against those by arrays, on every border, weight and task that the loops know."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -192,6 +194,65 @@ def test_pieces_come_back_in_order_and_errors_pass():
         assert [found for _, found in map_in_order(lambda k: k * k, range(50))] == [k * k for k in range(50)]
         with pytest.raises(ZeroDivisionError):
             list(map_in_order(lambda k: 1 / (k - 7), range(50)))
+
+
+@pytest.mark.parametrize("anywhere", [False, True])
+def test_the_callers_thread_is_one_of_those_that_work(anywhere):
+    both, seen = threading.Barrier(2), set()
+
+    def meet(k):
+        if k < 2:
+            both.wait(timeout=60)
+        seen.add(threading.get_ident())
+        return k
+
+    with threads_of(2):
+        assert [k for k, _ in map_in_order(meet, iter(range(40)), anywhere=anywhere)] == list(range(40))
+    assert len(seen) == 2
+    assert threading.get_ident() in seen
+
+
+@pytest.mark.parametrize("anywhere", [False, True])
+def test_what_fails_in_any_thread_is_raised_in_its_place_and_the_source_is_closed(anywhere):
+    closed = []
+
+    def items(n):
+        try:
+            yield from range(n)
+            raise OSError("the disk")
+        finally:
+            closed.append(n)
+
+    def interrupted(k):
+        if k == 20:
+            raise KeyboardInterrupt
+        return k
+
+    def take(function, n, found):
+        with threads_of(3):
+            for k, _ in map_in_order(function, items(n), anywhere=anywhere):
+                found.append(k)
+
+    for n, function, error, whole in ((9, abs, OSError, 9), (50, interrupted, KeyboardInterrupt, 20)):
+        found = []
+        with pytest.raises(error):
+            take(function, n, found)
+        # Who interrupts does not wait for what comes before.
+        assert found == list(range(len(found) if error is KeyboardInterrupt else whole))
+        assert len(found) <= whole
+        assert closed.pop() == n
+
+
+def test_a_users_program_is_read_by_the_thread_that_called_fit():
+    X, readers = rows_in(tmsm.Cap(CENTER, 0.9), 400_000), set()
+
+    def blocks():
+        for start in range(0, len(X), 50_000):
+            readers.add(threading.get_ident())
+            yield X[start : start + 50_000]
+
+    tmsm.ScoreMatching(MODEL, tmsm.Cap(CENTER, 0.9), n_jobs=3).fit(blocks)
+    assert readers == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two"])

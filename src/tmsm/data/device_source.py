@@ -26,11 +26,13 @@ _IN_MEMORY = "Rows on a graphics card take no groups or covariates: copy them to
 
 def is_on_device(X: Any) -> bool:
     """Whether an array lies on a graphics card: of CuPy, PyTorch, JAX, Numba, or what else says so."""
+    if isinstance(X, np.ndarray):  # which speaks DLPack, too
+        return False
     X = _detached(X)
     if hasattr(X, "__cuda_array_interface__") or hasattr(type(X), "copy_to_host"):
         return True
     where = getattr(X, "__dlpack_device__", None)
-    return where is not None and not isinstance(X, np.ndarray) and int(where()[0]) == _CUDA
+    return where is not None and int(where()[0]) == _CUDA
 
 
 def as_device_array(X: Any) -> Any:

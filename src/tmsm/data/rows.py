@@ -259,7 +259,7 @@ class Rows:
         size, n_outside = self._block_size, 0
         with single_threaded(len(self) * self.source.n_columns), self._explaining():
             blocks = with_progress(self.source.blocks(size), -(-len(self) // size), "reading rows", _length)
-            for _, (part, block_outside) in map_in_order(work, blocks):
+            for _, (part, block_outside) in map_in_order(work, blocks, anywhere=self.source.reads_anywhere):
                 n_outside += block_outside
                 if part is not None:
                     yield part
@@ -280,7 +280,7 @@ class Rows:
         n_outside = 0
         blocks = with_progress(self.source.loop_blocks(size), -(-len(self) // size), "reading rows", _length)
         with self._explaining():
-            for raw, found in map_in_order(loop, blocks):
+            for raw, found in map_in_order(loop, blocks, anywhere=self.source.reads_anywhere):
                 if found is None or (found.n_outside and self.outside == "raise"):
                     block, block_outside = self._new_block(self.source.in_memory(raw))
                     found = None if block is None else by_arrays(block)

@@ -82,6 +82,11 @@ class Source(ABC):
         return True
 
     @property
+    def reads_anywhere(self) -> bool:
+        """Whether any thread may go on with reading: what a user's own program gives may be bound to one of them."""
+        return False
+
+    @property
     def frame(self) -> Frame:
         """What the points stand for, as far as their columns say."""
         return PLAIN
@@ -359,6 +364,10 @@ class ArraySource(Source):
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @property
+    def reads_anywhere(self) -> bool:
+        return True
 
     @property
     def weighted(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, final
 from urllib.parse import unquote
@@ -18,6 +18,7 @@ from tmsm.data.text_files import open_text
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.foundation.filters import named_list
 from tmsm.foundation.given_files import check_file
+from tmsm.foundation.threads import map_in_order
 
 __all__ = ["TableFiles", "is_table_file"]
 
@@ -120,23 +121,14 @@ class TableFiles(ColumnTable):
         groups = [(file, k, n) for file in self._files for k, n in enumerate(_row_groups(file)) if n]
         if len(groups) < _GROUPS:
             return super().thinned(names, stride)
-        return self._runs(names, stride, groups)
+        return (batch for _, batch in map_in_order(partial(self._thinned_run, names), _runs(groups, stride)))
 
-    def _runs(self, names: Sequence[str], stride: int, groups: list[tuple[_File, int, int]]) -> Iterator[Batch]:
-        """As many rows as every stride-th, from the beginning of each row group: the rest need not be read."""
-        first = 0
-        for file, k, n in groups:
-            wanted = -(-(first + n) // stride) - -(-first // stride)
-            first += n
-            if wanted:
-                run = min(n, max(wanted, int(_GROUP_SHARE * n)))
-                columns = next(self._read(file, names, [k], run))
-                yield taken(Batch(columns, file.name, 0), np.arange(wanted) * columns.num_rows // wanted)
+    def _thinned_run(self, names: Sequence[str], run: _Run) -> Batch:
+        columns = next(self._read(run.file, names, run))
+        return taken(Batch(columns, run.file.name, 0), np.arange(run.wanted) * columns.num_rows // run.wanted)
 
-    def _read(
-        self, file: _File, names: Sequence[str], groups: list[int] | None = None, size: int | None = None
-    ) -> Iterator[Any]:
-        """Batches of one file, some of its columns."""
+    def _read(self, file: _File, names: Sequence[str], run: _Run | None = None) -> Iterator[Any]:
+        """Batches of one file, some of its columns; of a Parquet file instead one run, as one batch."""
         pa = arrow()
         asked = [name for name in names if name in file.schema.names]
         for name in names:
@@ -150,7 +142,7 @@ class TableFiles(ColumnTable):
                 raise InvalidInputError(
                     f"{file.name} has changed since reading began: fit again when nobody writes to it."
                 )
-            reader = _parquet(file, asked, groups, size or BATCH_ROWS) if file.text is None else _text(file, asked)
+            reader = _parquet(file, asked, run) if file.text is None else _text(file, asked)
             for batch in reader:
                 if not batch.num_rows:
                     continue
@@ -161,6 +153,26 @@ class TableFiles(ColumnTable):
                     for name in names
                 ]
                 yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The beginning of a row group: how many rows of it are read, and how many of these are wanted."""
+
+    file: _File
+    group: int
+    size: int
+    wanted: int
+
+
+def _runs(groups: list[tuple[_File, int, int]], stride: int) -> Iterator[_Run]:
+    """As many rows as every stride-th, from the beginning of each row group: the rest need not be read."""
+    first = 0
+    for file, k, n in groups:
+        wanted = -(-(first + n) // stride) - -(-first // stride)
+        first += n
+        if wanted:
+            yield _Run(file, k, min(n, max(wanted, int(_GROUP_SHARE * n))), wanted)
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -226,15 +238,17 @@ def _row_groups(file: _File) -> list[int]:
         return [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
 
 
-def _parquet(file: _File, names: Sequence[str], groups: list[int] | None, size: int) -> Iterator[Any]:
+def _parquet(file: _File, names: Sequence[str], run: _Run | None) -> Iterator[Any]:
     # Without a buffer of its own a whole column of a row group is fetched at a time, which may be any size.
     with arrow("pyarrow.parquet").ParquetFile(file.path, pre_buffer=False, buffer_size=2**20) as opened:
         if names:
+            size, groups = (BATCH_ROWS, None) if run is None else (run.size, [run.group])
             yield from opened.iter_batches(size, row_groups=groups, columns=list(names), use_threads=False)
             return
         pa = arrow()
-        for k in range(opened.num_row_groups):
-            yield pa.RecordBatch.from_struct_array(pa.nulls(opened.metadata.row_group(k).num_rows, pa.struct([])))
+        sizes = [opened.metadata.row_group(k).num_rows for k in range(opened.num_row_groups)]
+        for n in sizes if run is None else [run.size]:
+            yield pa.RecordBatch.from_struct_array(pa.nulls(n, pa.struct([])))
 
 
 def _text(file: _File, names: Sequence[str]) -> Iterator[Any]:

@@ -100,6 +100,10 @@ class TableSource(StreamedSource):
         return self.origin.rereadable
 
     @property
+    def reads_anywhere(self) -> bool:
+        return isinstance(self.origin, TableFiles | MemoryTable)
+
+    @property
     def n_columns(self) -> int:
         return self.coordinates.n_columns
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
+from functools import cache
 from typing import Any, Self
 
 from tmsm.foundation.errors import InvalidInputError
@@ -21,8 +23,13 @@ class Contract:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Constructor arguments by name, as scikit-learn expects them."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in self._defaults}
+
+    @property
+    def _defaults(self) -> Mapping[str, Any]:
+        """The constructor's arguments with their defaults."""
+        kind: Any = type(self)
+        return _defaults_of(kind)
 
     def set_params(self, **params: Any) -> Self:
         """Set constructor arguments by name; an unknown name is an error."""
@@ -47,10 +54,17 @@ class Contract:
         return self._result is not None
 
     def __repr__(self) -> str:
-        signature = inspect.signature(type(self).__init__).parameters
+        defaults = self._defaults
         shown = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if signature[name].default is inspect.Parameter.empty or value is not signature[name].default
+            if defaults[name] is inspect.Parameter.empty or value is not defaults[name]
         ]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@cache
+def _defaults_of(kind: Any) -> Mapping[str, Any]:
+    """The same for a class: every fit asks, and a signature takes long to read."""
+    parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+    return {one.name: one.default for one in parameters}

@@ -18,7 +18,7 @@ from tmsm.estimators.robust import RobustMatching, check_power, power_of, row_we
 from tmsm.estimators.streaming import StreamingEstimator
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
-from tmsm.foundation.threads import threads_of
+from tmsm.foundation.threads import single_threaded, threads_of
 from tmsm.foundation.validation import check_flag, check_jobs, check_option
 from tmsm.inference.bootstrap import Refit
 from tmsm.inference.covariance import (
@@ -267,7 +267,8 @@ class ScoreMatching(StreamingEstimator):
             )
 
     def _estimate(self, rows: Rows) -> Fit:
-        with threads_of(self.n_jobs):
+        # Between the passes, too: once woken, the threads of BLAS stay awake into the next pass and are in its way.
+        with threads_of(self.n_jobs), single_threaded(len(rows) * rows.source.n_columns):
             problem = Problem.of(self.model, rows, self.log_exposure)
             try:
                 fit = self._matched(problem) if self.robust is None else self._robust(problem)

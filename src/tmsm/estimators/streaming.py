@@ -19,7 +19,7 @@ from tmsm.estimators.bordered import BorderedEstimator
 from tmsm.estimators.problem import Problem
 from tmsm.foundation.arrays import ArrayLike, FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError, NotFittedError, TmsmWarning
-from tmsm.foundation.threads import threads_of
+from tmsm.foundation.threads import single_threaded, threads_of
 from tmsm.inference.covariance import likelihood_covariance_once
 from tmsm.inference.fit import Fit
 from tmsm.inference.influence import Influence, errors_of_groups
@@ -182,7 +182,7 @@ class StreamingEstimator(BorderedEstimator):
         if one_pass.groups is not None:
             table, numbers = one_pass.groups.numbered(groups, len(rows))
             rows, one_pass = rows.with_groups(numbers), replace(one_pass, groups=table)
-        with threads_of(self.n_jobs):
+        with threads_of(self.n_jobs), single_threaded(len(rows) * rows.source.n_columns):
             found = self._begun(before, one_pass, rows) if before.moments is None else _summed(before, one_pass, rows)
         # At the end, so that a call that is interrupted or refused leaves what was there.
         self._result = None
