@@ -6,12 +6,19 @@ is V itself.  Polynomials of u₁, u₂ up to degree three are tabulated for a c
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from tmsm.foundation.compiled import compiled
 from tmsm.rowwise.kinds import FIELDS
+from tmsm.rowwise.stack_functions import (
+    coordinate_row,
+    cube_rows,
+    gradient_row,
+    square_rows,
+    statistic_row,
+    stream_row,
+)
+from tmsm.rowwise.stages import saturating_stage
 
 __all__ = ["stack_residuals", "stack_sums"]
 
@@ -32,9 +39,7 @@ def _coordinates(X, start, m, center, axes, u, slopes, bends, products):  # type
         value, bend, p, q, r = u[j], bends[j], slopes[j, 0], slopes[j, 1], slopes[j, 2]
         for i in range(m):
             k = start + i
-            along = a * x[k] + b * y[k] + c * z[k]
-            value[i], bend[i] = along - origin, -2.0 * along
-            p[i], q[i], r[i] = a - along * x[k], b - along * y[k], c - along * z[k]
+            value[i], bend[i], p[i], q[i], r[i] = coordinate_row(x[k], y[k], z[k], a, b, c, origin)
     for k in range(3):
         left, right, product = slopes[0 if k < 2 else 1], slopes[0 if k < 1 else 1], products[k]
         for i in range(m):
@@ -54,33 +59,24 @@ def _monomials(m, count, u, bends, products, h, h1, h2, laplacian):  # type: ign
             h[2, i], h1[2, i], h2[2, i], laplacian[2, i] = t[i], 0.0, 1.0, dt[i]
     if count > 3:
         for i in range(m):
-            h[3, i], h1[3, i], h2[3, i] = s[i] * s[i], 2.0 * s[i], 0.0
-            laplacian[3, i] = 2.0 * (s[i] * ds[i] + ss[i])
-            h[4, i], h1[4, i], h2[4, i] = s[i] * t[i], t[i], s[i]
-            laplacian[4, i] = t[i] * ds[i] + s[i] * dt[i] + 2.0 * st[i]
-            h[5, i], h1[5, i], h2[5, i] = t[i] * t[i], 0.0, 2.0 * t[i]
-            laplacian[5, i] = 2.0 * (t[i] * dt[i] + tt[i])
+            a, b, c = square_rows(s[i], t[i], ds[i], dt[i], ss[i], st[i], tt[i])
+            h[3, i], h1[3, i], h2[3, i], laplacian[3, i] = a
+            h[4, i], h1[4, i], h2[4, i], laplacian[4, i] = b
+            h[5, i], h1[5, i], h2[5, i], laplacian[5, i] = c
     if count > 6:
         for i in range(m):
-            a, b = s[i], t[i]
-            h[6, i], h1[6, i], h2[6, i] = a * a * a, 3.0 * a * a, 0.0
-            laplacian[6, i] = 3.0 * a * a * ds[i] + 6.0 * a * ss[i]
-            h[7, i], h1[7, i], h2[7, i] = a * a * b, 2.0 * a * b, a * a
-            laplacian[7, i] = 2.0 * a * b * ds[i] + a * a * dt[i] + 2.0 * b * ss[i] + 4.0 * a * st[i]
-            h[8, i], h1[8, i], h2[8, i] = a * b * b, b * b, 2.0 * a * b
-            laplacian[8, i] = b * b * ds[i] + 2.0 * a * b * dt[i] + 4.0 * b * st[i] + 2.0 * a * tt[i]
-            h[9, i], h1[9, i], h2[9, i] = b * b * b, 0.0, 3.0 * b * b
-            laplacian[9, i] = 3.0 * b * b * dt[i] + 6.0 * b * tt[i]
+            a, b, c, d = cube_rows(s[i], t[i], ds[i], dt[i], ss[i], st[i], tt[i])
+            h[6, i], h1[6, i], h2[6, i], laplacian[6, i] = a
+            h[7, i], h1[7, i], h2[7, i], laplacian[7, i] = b
+            h[8, i], h1[8, i], h2[8, i], laplacian[8, i] = c
+            h[9, i], h1[9, i], h2[9, i], laplacian[9, i] = d
 
 
 @compiled(**_OPTIONS)
 def _weights(d, start, m, scales, g, slope):  # type: ignore[no-untyped-def]
     """Values of g = 1 − exp(−d/scale) and of its derivative for each scale, shapes (q, ·)."""
     for k in range(len(scales)):
-        inverse = 1.0 / scales[k]
-        for i in range(m):
-            g[k, i] = -math.expm1(-d[start + i] * inverse)
-            slope[k, i] = (1.0 - g[k, i]) * inverse
+        saturating_stage(d[start:], m, scales[k], g[k], slope[k])
 
 
 @compiled(**_OPTIONS)
@@ -101,23 +97,23 @@ def _statistic_rows(X, G, start, m, theta, g, slope, E, row):  # type: ignore[no
         for i in range(m):
             k = start + i
             along = theta[0] * x[k] + theta[1] * y[k] + theta[2] * z[k]
-            e[k] = g[i] * (p - (along + 2.0) * own[k]) + slope[i] * normal[k]
+            e[k] = statistic_row(own[k], along, 2.0, p, g[i], slope[i] * normal[k])
 
 
 @compiled(**_OPTIONS)
-def _gradient_row(m, g, slope, h1, h2, laplacian, along, across, e):  # type: ignore[no-untyped-def]
+def _gradient_rows(m, g, slope, h1, h2, laplacian, along, across, e):  # type: ignore[no-untyped-def]
     """Put g ⟨∇h, ψ⟩ + g Δh + ⟨∇g, ∇h⟩ into e."""
     a, b, p, q = along[0], along[1], across[0], across[1]
     for i in range(m):
-        e[i] = g[i] * (h1[i] * a[i] + h2[i] * b[i] + laplacian[i]) + slope[i] * (h1[i] * p[i] + h2[i] * q[i])
+        e[i] = gradient_row(g[i], slope[i], h1[i], h2[i], laplacian[i], a[i], b[i], p[i], q[i])
 
 
 @compiled(**_OPTIONS)
-def _stream_row(m, g, slope, h, h1, h2, turned, side, e):  # type: ignore[no-untyped-def]
+def _stream_rows(m, g, slope, h, h1, h2, turned, side, e):  # type: ignore[no-untyped-def]
     """Put −⟨g ∇h + h ∇g, Jψ⟩ into e."""
     a, b = turned[0], turned[1]
     for i in range(m):
-        e[i] = -(g[i] * (h1[i] * a[i] + h2[i] * b[i]) + slope[i] * h[i] * side[i])
+        e[i] = stream_row(g[i], slope[i], h[i], h1[i], h2[i], a[i], b[i], side[i])
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -161,9 +157,9 @@ def stack_residuals(X, d, G, center, axes, scales, parts, theta, E):  # type: ig
             for j in range(first, last):
                 e = E[row, here]
                 if kind == _GRADIENTS:
-                    _gradient_row(m, g[q], slope[q], h1[j], h2[j], laplacian[j], along, across, e)
+                    _gradient_rows(m, g[q], slope[q], h1[j], h2[j], laplacian[j], along, across, e)
                 else:
-                    _stream_row(m, g[q], slope[q], h[j], h1[j], h2[j], turned, side, e)
+                    _stream_rows(m, g[q], slope[q], h[j], h1[j], h2[j], turned, side, e)
                 row += 1
 
 
