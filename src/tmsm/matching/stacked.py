@@ -20,9 +20,11 @@ from typing import final
 
 import numpy as np
 
-from tmsm.data.rows import Block
+from tmsm.data.device_source import DeviceSource
+from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray, IntArray, row_dots
-from tmsm.matching.equations import Equations, Terms
+from tmsm.matching.card_sums import CardPasses
+from tmsm.matching.equations import Equations, Passes, Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials, PolynomialValues
@@ -59,6 +61,13 @@ class Stacked(Equations):
     @property
     def has_loops(self) -> bool:
         return self._plan is not None
+
+    def passes(self, rows: Rows) -> Passes | None:
+        plan, border = self._plan, rows.region.row_border
+        on_card = isinstance(rows.source, DeviceSource) and rows.groups is None and len(rows) >= _FEWEST_ROWS
+        if not on_card or plan is None or border is None:
+            return None
+        return CardPasses(self, plan, border, rows)
 
     @property
     def n_equations(self) -> int:

@@ -7,10 +7,42 @@ from typing import final
 
 import numpy as np
 
+from tmsm.data.sources import RawBlock
 from tmsm.foundation.arrays import FloatArray, IntArray
+from tmsm.regions.borders import RowBorder
 from tmsm.rowwise.kinds import FIELDS
+from tmsm.rowwise.program import RowSums
 
-__all__ = ["StackPlan"]
+__all__ = ["StackPlan", "Tilt"]
+
+
+@final
+@dataclass(frozen=True)
+class Tilt:
+    """How rows are tilted, by the π of `tmsm.matching.equations.tilt_equations`, and by how much their leverage counts.
+
+    With shares s = w/W of the weights, π = exp(−s λ·(e − ē)) between e^−limit and e^limit, and squares get the factor
+    f = w/(1 − s² |R (e − ē)|²), of which what is below is at least the rest.
+
+    Attributes
+    ----------
+    mean, multiplier
+        The ē and λ, shapes (m,).
+    root
+        R, shape (k, m).
+    numbers
+        W, the limit and the rest, shape (3,).
+    """
+
+    mean: FloatArray
+    multiplier: FloatArray
+    root: FloatArray
+    numbers: FloatArray
+
+    @classmethod
+    def none(cls, m: int) -> Tilt:
+        """None at all, of m equations: f = w."""
+        return cls(np.zeros(m), np.zeros(m), np.zeros((1, m)), np.ones(3))
 
 
 @final
@@ -57,6 +89,15 @@ class StackPlan:
         weight = np.empty(0) if w is None else np.ascontiguousarray(w)
         stack_sums(_columns(X), d, _columns(gradient), self.center, self.axes, self.scales, self.parts, weight, A, b)
         return A, b
+
+    def on_card(
+        self, raw: RawBlock, border: RowBorder, task: str, theta: FloatArray, tilt: Tilt | None = None
+    ) -> RowSums | None:
+        """Sums of rows on a graphics card for one of the `kinds.STACK_TASKS`; None where rows are off the sphere."""
+        from tmsm.rowwise.card_stacked import stack_device_sums
+
+        tilt = Tilt.none(self.n_equations) if tilt is None else tilt
+        return RowSums.of(stack_device_sums(raw.X, raw.weight, border, self, task, theta, tilt))
 
 
 def _columns(rows: FloatArray) -> FloatArray:

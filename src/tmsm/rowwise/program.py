@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -22,7 +22,6 @@ __all__ = ["Program", "RowSums", "program_of"]
 # Rows of a block: few enough that several threads have something to do, enough that starting one costs nothing.
 _CHEAP_BLOCK, _COSTLY_BLOCK = 2**17, 2**14
 _NONE = np.empty(0)
-_NO_TREE = np.empty((0, 6)), np.empty((0, 21)), np.zeros(1, dtype=np.int64)
 
 
 @final
@@ -123,22 +122,21 @@ class Program:
         from tmsm.rowwise.loops import sum_block
 
         out = np.zeros(HEAD + LENGTHS[task])
-        tree: Any = self.border.tree or _NO_TREE
         sum_block(
             points, lon, lat, _NONE if weight is None else np.ascontiguousarray(weight),
-            BORDERS.index(self.border.kind), self.border.numbers, *tree,
+            BORDERS.index(self.border.kind), self.border.numbers, *self.border.tree,
             WEIGHTS.index(self.weight), self.numbers, TASKS.index(task),
             np.zeros(3) if theta is None else np.ascontiguousarray(theta), out,
         )  # fmt: skip
         return RowSums.of(out)
 
     def _on_device(self, raw: RawBlock, task: str, theta: FloatArray | None) -> RowSums | None:
-        from tmsm.rowwise.cuda import device_sums
+        from tmsm.rowwise.card_single import device_sums
 
         return RowSums.of(
             device_sums(
-                raw.X, raw.weight, (self.border.kind, self.weight, task), np.append(self.border.numbers, 0.0),
-                self.border.tree or _NO_TREE, self.numbers, np.zeros(3) if theta is None else theta,
+                raw.X, raw.weight, (self.weight, task), self.border,
+                self.numbers, np.zeros(3) if theta is None else theta,
             )
         )  # fmt: skip
 

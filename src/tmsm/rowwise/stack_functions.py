@@ -1,5 +1,4 @@
-"""Row functions of stacked equations: coordinates, polynomials and equations of one row, as `functions` has those of one
-weight.
+"""Row functions of stacked equations: weights, coordinates, polynomials and equations of one row.
 
 A row's equation is ⟨V, θ⟩ + div V with a tangent vector V (`tmsm.matching.stacked` has the fields).  Polynomials h of
 u₁, u₂ come as h, ∂h/∂u₁, ∂h/∂u₂ and the part of Δh that depends on h, by degree, u₁ first.
@@ -28,7 +27,7 @@ _STATISTICS, _GRADIENTS = FIELDS.index("statistics"), FIELDS.index("gradients")
 
 @compiled(inline="always")
 def coordinate_row(x, y, z, a, b, c, origin):  # type: ignore[no-untyped-def]
-    """u = ⟨(a, b, c), x⟩ − origin, its Laplacian and its tangent gradient."""
+    """The coordinate u = ⟨(a, b, c), x⟩ − origin, its Laplacian and its tangent gradient."""
     along = a * x + b * y + c * z
     return along - origin, -2.0 * along, a - along * x, b - along * y, c - along * z
 
@@ -62,7 +61,7 @@ def statistic_row(own, along, twice, p, g, push):  # type: ignore[no-untyped-def
 
 @compiled(inline="always")
 def gradient_row(g, slope, h1, h2, laplacian, a, b, p, q):  # type: ignore[no-untyped-def]
-    """g ⟨∇h, ψ⟩ + g Δh + ⟨∇g, ∇h⟩, with a, b = ⟨∇u_j, ψ⟩ and p, q = ⟨∇u_j, ν⟩."""
+    """One g ⟨∇h, ψ⟩ + g Δh + ⟨∇g, ∇h⟩, with a, b = ⟨∇u_j, ψ⟩ and p, q = ⟨∇u_j, ν⟩."""
     return g * (h1 * a + h2 * b + laplacian) + slope * (h1 * p + h2 * q)
 
 
@@ -83,13 +82,9 @@ def weight_rows(d, scales, g, slope):  # type: ignore[no-untyped-def]
 def monomial_rows(x, y, z, center, axes, count, near, h):  # type: ignore[no-untyped-def]
     """Put the gradients of u₁ and u₂ into an array (6,), and so many monomials into another (count, 4)."""
     a, b, c = axes[0, 0], axes[0, 1], axes[0, 2]
-    s, ds, near[0], near[1], near[2] = coordinate_row(
-        x, y, z, a, b, c, a * center[0] + b * center[1] + c * center[2]
-    )
+    s, ds, near[0], near[1], near[2] = coordinate_row(x, y, z, a, b, c, a * center[0] + b * center[1] + c * center[2])
     a, b, c = axes[1, 0], axes[1, 1], axes[1, 2]
-    t, dt, near[3], near[4], near[5] = coordinate_row(
-        x, y, z, a, b, c, a * center[0] + b * center[1] + c * center[2]
-    )
+    t, dt, near[3], near[4], near[5] = coordinate_row(x, y, z, a, b, c, a * center[0] + b * center[1] + c * center[2])
     ss = near[0] * near[0] + near[1] * near[1] + near[2] * near[2]
     st = near[0] * near[3] + near[1] * near[4] + near[2] * near[5]
     tt = near[3] * near[3] + near[4] * near[4] + near[5] * near[5]
