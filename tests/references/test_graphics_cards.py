@@ -147,6 +147,11 @@ for weight, options in (
     np.testing.assert_allclose(found.natural_covariance, here.natural_covariance, rtol=1e-9)
     assert (found.n_samples, found.error_df) == (here.n_samples, here.error_df)
     print(found.method, *options)
+streamed = [
+    tmsm.ScoreMatching(MODEL, POLYGON, "saturating").partial_fit(rows, groups=groups).covariance_
+    for rows, groups in ((X, labels), (there, cuda.to_device(labels)))
+]
+np.testing.assert_allclose(*streamed, rtol=1e-9)
 """
     assert in_simulator(code).splitlines() == [
         "combined",

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from tmsm.data.rows import Block, Rows
+from tmsm.data.sources import RawBlock
 from tmsm.foundation.arrays import FloatArray
 from tmsm.matching.equations import (
     Equations,
@@ -41,9 +42,14 @@ class CardPasses(Passes):
     def _summed(
         self, task: str, theta: FloatArray, by_arrays: Callable[[Block], RowSums], tilt: Tilt | None = None
     ) -> RowSums | None:
-        return self.rows.compiled_total(
-            len(self.rows), lambda raw: self.plan.on_card(raw, self.border, task, theta, tilt), by_arrays
-        )
+        from tmsm.rowwise.card_stacked import stack_device_sums
+
+        tilt = tilt or Tilt.none(self.plan.n_equations)
+
+        def on_card(raw: RawBlock) -> RowSums | None:
+            return RowSums.of(stack_device_sums(raw.X, raw.weight, self.border, self.plan, task, theta, tilt))
+
+        return self.rows.compiled_total(len(self.rows), on_card, by_arrays)
 
     def linear(self) -> LinearSums | None:
         def by_arrays(block: Block) -> RowSums:

@@ -7,11 +7,8 @@ from typing import final
 
 import numpy as np
 
-from tmsm.data.sources import RawBlock
 from tmsm.foundation.arrays import FloatArray, IntArray
-from tmsm.regions.borders import RowBorder
 from tmsm.rowwise.kinds import FIELDS
-from tmsm.rowwise.program import RowSums
 
 __all__ = ["StackPlan", "Tilt"]
 
@@ -89,15 +86,6 @@ class StackPlan:
         weight = np.empty(0) if w is None else np.ascontiguousarray(w)
         stack_sums(_columns(X), d, _columns(gradient), self.center, self.axes, self.scales, self.parts, weight, A, b)
         return A, b
-
-    def on_card(
-        self, raw: RawBlock, border: RowBorder, task: str, theta: FloatArray, tilt: Tilt | None = None
-    ) -> RowSums | None:
-        """Sums of rows on a graphics card for one of the `kinds.STACK_TASKS`; None where rows are off the sphere."""
-        from tmsm.rowwise.card_stacked import stack_device_sums
-
-        tilt = Tilt.none(self.n_equations) if tilt is None else tilt
-        return RowSums.of(stack_device_sums(raw.X, raw.weight, border, self, task, theta, tilt))
 
 
 def _columns(rows: FloatArray) -> FloatArray:
