@@ -68,6 +68,34 @@ def test_loops_give_the_sums_of_arrays(region, weight, weighted, monkeypatch):
     assert one.farthest == pytest.approx(other.farthest, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("model", "region", "weight"),
+    [
+        (tmsm.Kent(), tmsm.Cap(CENTER, 0.5), "normal"),
+        (tmsm.Kent(concentration=8.0), POLYGON, "saturating"),
+        (tmsm.FisherBingham(), tmsm.Cap(CENTER, 0.02), "geodesic"),
+        (tmsm.FisherBingham(), tmsm.Cap(CENTER, 1.2), weights.Normal(2.5, 0.6)),
+        (tmsm.Bingham(), POLYGON, "geodesic"),
+        (tmsm.Watson(), tmsm.Everywhere(tmsm.Sphere(2)), "auto"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_loops_of_degree_two_give_the_sums_of_arrays(model, region, weight, weighted, monkeypatch):
+    X = rows_in(region)
+    w = np.random.default_rng(1).uniform(0.0, 2.0, len(X)) if weighted else None
+    by_arrays = tmsm.ScoreMatching(model, region, weight).fit(X, sample_weight=w)
+    equations = by_arrays.result_.influence.equations
+    monkeypatch.setattr(row_sums, "_FEWEST_ROWS", 1)
+    assert row_sums.loops_for(equations, Rows.of(X, region, w)) is not None
+    looped = tmsm.ScoreMatching(model, region, weight).fit(X, sample_weight=w)
+    one, other = looped.result_, by_arrays.result_
+    assert (np.abs(one.theta - other.theta) < 1e-9 * np.sqrt(np.diag(other.covariance))).all()
+    np.testing.assert_allclose(one.covariance, other.covariance, rtol=0.0, atol=1e-9 * other.covariance.max())
+    for sums, expected in ((one.moments.A_sum, other.moments.A_sum), (one.moments.b_sum, other.moments.b_sum)):
+        np.testing.assert_allclose(sums, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize(("region", "weight"), CASES, ids=lambda value: str(value)[:30])
 def test_features_about_a_reference_are_those_of_arrays(region, weight, monkeypatch):
     X = rows_in(region)
@@ -164,7 +192,7 @@ def test_degrees_and_points_give_the_same_sums():
 @pytest.mark.parametrize(
     ("model", "region", "weight"),
     [
-        (tmsm.FisherBingham(), tmsm.Cap(CENTER, 0.9), weights.Distance()),
+        (tmsm.ExponentialFamily(lambda x: x[:2], tmsm.Sphere(2)), tmsm.Cap(CENTER, 0.9), weights.Distance()),
         (MODEL, tmsm.LonLatBox(0.0, 0.0, 30.0, 30.0), weights.Distance()),
         (MODEL, tmsm.Cap(CENTER, 0.9), weights.Distance("chordal")),
         (MODEL, POLYGON, weights.Normal(3.0, 0.1)),

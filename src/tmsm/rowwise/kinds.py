@@ -3,6 +3,7 @@
 __all__ = [
     "BORDERS",
     "FIELDS",
+    "FORM_LENGTHS",
     "HEAD",
     "LENGTHS",
     "MAX_DEGREE",
@@ -22,6 +23,8 @@ TASKS = ("sums", "squares", "features")
 HEAD = 6
 # How many numbers follow for each task.
 LENGTHS = {"sums": 9, "squares": 6, "features": 54}
+# Of families of degree two: Q times ten monomials and k times four; products of nine numbers of a residual.
+FORM_LENGTHS = {"sums": 72, "squares": 45}
 # Sums of A and b of stacked equations; of e and e eᵀ; of both with tilted weights.
 STACK_TASKS = ("sums", "residuals", "tilted")
 # Kinds of fields of stacked equations, and the highest degree of their polynomials.
