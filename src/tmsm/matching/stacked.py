@@ -65,7 +65,7 @@ class Stacked(Equations):
     def passes(self, rows: Rows) -> Passes | None:
         plan, border = self._plan, rows.region.row_border
         on_card = isinstance(rows.source, DeviceSource) and rows.groups is None and len(rows) >= _FEWEST_ROWS
-        if not on_card or plan is None or border is None:
+        if not on_card or plan is None or plan.form is not None or border is None:
             return None
         return CardPasses(self, plan, border, rows)
 
@@ -119,10 +119,11 @@ class Stacked(Equations):
 
     @cached_property
     def _plan(self) -> StackPlan | None:
-        """The equations for compiled loops: on S², of a mean direction alone, with saturating weights; else None."""
+        """The equations for compiled loops: on S², of degree two at most, with saturating weights; else None."""
         if self.exposure is not None or not self.polynomials.manifold.has_loops:
             return None
-        if not isinstance(self.model, VonMisesFisher):
+        family = None if isinstance(self.model, VonMisesFisher) else self.model.row_form
+        if family is None and not isinstance(self.model, VonMisesFisher):
             return None
         scales: list[float] = []
         parts = []
@@ -137,7 +138,7 @@ class Stacked(Equations):
             parts.append([FIELDS.index(part.kind), scales.index(scale), first, last])
         return StackPlan(
             np.array(parts), np.array(scales), np.ascontiguousarray(self.polynomials.center),
-            np.ascontiguousarray(self.polynomials.axes),
+            np.ascontiguousarray(self.polynomials.axes), family,
         )  # fmt: skip
 
 

@@ -76,6 +76,12 @@ class RowForm:
         A: FloatArray = np.einsum("kim,ljn,ijmn->kl", self.slopes, self.slopes, products, optimize=True)
         return A
 
+    def A_along(self, sums: FloatArray) -> FloatArray:
+        """Σ w ⟨V, ∇t⟩, shape (m, p), from the sums of w V times 1 and L, V in the frame of y, shape (m, 3, 4)."""
+        t, r = self.factors[:2]
+        A: FloatArray = np.einsum("aim,kim,i->ak", sums, self.slopes, np.array([t, t, r]))
+        return A
+
     def b_of(self, sums: FloatArray, along: FloatArray) -> FloatArray:
         """Σ w b_i, shape (p,), from the same and those of the first-order part times 1 and L, shape (3, 4)."""
         Q = np.empty((3, 3))
