@@ -13,6 +13,7 @@ pytest.importorskip("numba.cuda")
 BEGIN = """
 import numpy as np
 import tmsm
+import tmsm.rowwise.card_forms
 import tmsm.rowwise.card_single
 import tmsm.rowwise.card_stacked
 from numba import cuda
@@ -23,7 +24,7 @@ from tmsm.matching import row_sums, stacked
 from tmsm.matching.equations import sum_equations, sum_residuals, tilt_equations
 from tmsm.rowwise.program import program_of
 
-tmsm.rowwise.card_single._THREADS = tmsm.rowwise.card_stacked._THREADS = 2
+tmsm.rowwise.card_forms._THREADS = tmsm.rowwise.card_single._THREADS = tmsm.rowwise.card_stacked._THREADS = 2
 row_sums._FEWEST_ROWS = stacked._FEWEST_ROWS = 1
 MODEL, CENTER = tmsm.VonMisesFisher(), tmsm.lonlat_to_xyz(20.0, 40.0)
 CAP = tmsm.Cap(CENTER, 0.9)
@@ -109,12 +110,18 @@ for region, level, n, weighted in ((POLYGON, 5, 5, True), (POLYGON, 3, 4, False)
 
 def test_fits_on_the_card_are_those_in_memory():
     code = """
-for region, weight, n in ((CAP, "normal", 9), (POLYGON, "geodesic", 6), (CAP, "chordal", 40)):
+for model, region, weight, n in (
+    (MODEL, CAP, "normal", 9),
+    (MODEL, POLYGON, "geodesic", 6),
+    (MODEL, CAP, "chordal", 40),
+    (tmsm.FisherBingham(), CAP, "normal", 30),
+    (tmsm.Bingham(), POLYGON, "saturating", 20),
+):
     X = rows_in(region, n)
     w = np.random.default_rng(0).uniform(0.5, 2.0, n)
-    here = tmsm.ScoreMatching(MODEL, region, weight).fit(X, sample_weight=w)
+    here = tmsm.ScoreMatching(model, region, weight).fit(X, sample_weight=w)
     v = cuda.to_device(w) if n < 10 else w
-    there = tmsm.ScoreMatching(MODEL, region, weight).fit(cuda.to_device(X), sample_weight=v)
+    there = tmsm.ScoreMatching(model, region, weight).fit(cuda.to_device(X), sample_weight=v)
     away = np.abs(here.natural_params_ - there.natural_params_) / np.sqrt(np.diag(here.covariance_))
     assert away.max() < 1e-9
     np.testing.assert_allclose(there.covariance_, here.covariance_, rtol=1e-9, atol=1e-12)
@@ -123,7 +130,7 @@ small = tmsm.Cap(CENTER, 0.5)
 dropped = tmsm.ScoreMatching(MODEL, small, outside="drop").fit(cuda.to_device(rows_in(CAP, 16)))
 print(dropped.n_outside_ == np.count_nonzero(~small.contains(rows_in(CAP, 16))))
 """
-    assert in_simulator(code).split() == ["9", "6", "40", "True"]
+    assert in_simulator(code).split() == ["9", "6", "40", "30", "20", "True"]
 
 
 def test_combined_fits_with_groups_and_covariates_are_those_in_memory():

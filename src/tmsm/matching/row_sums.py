@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tmsm.data.device_source import DeviceSource
 from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray, weighted_gram
 from tmsm.matching.equations import Equations, residual_squares
@@ -28,9 +27,7 @@ def loops_for(equations: Equations, rows: Rows, *, with_features: bool = False) 
     if not isinstance(equations, OneWeight) or equations.exposure is not None or len(rows) < _FEWEST_ROWS:
         return None
     program = program_of(equations.model, equations.weight, rows.region)
-    if program is None or program.form is None:
-        return program
-    return None if with_features or isinstance(rows.source, DeviceSource) else program
+    return None if with_features and program is not None and program.form is not None else program
 
 
 def sums_by_loops(

@@ -1,7 +1,7 @@
 """How row functions are compiled for a graphics card, and how a kernel is started there.
 
-`card_single` and `card_stacked` have the kernels.  Only these three modules know the compiler, so that another can
-take its place.
+`card_single`, `card_forms` and `card_stacked` have the kernels.  Only these modules know the compiler, so that another
+can take its place.
 """
 
 # mypy: disable-error-code="attr-defined,no-untyped-call"

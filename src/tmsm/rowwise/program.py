@@ -136,7 +136,11 @@ class Program:
             WEIGHTS.index(self.weight), self.numbers, TASKS.index(task),
             at, *(_NO_FORM if form is None else (form.rotation, form.factors, _slopes(form, theta))), out,
         )  # fmt: skip
-        found = RowSums.of(out)
+        return self._found(out, task)
+
+    def _found(self, out: FloatArray, task: str) -> RowSums | None:
+        """The sums of the statistics, from those that a loop gave."""
+        found, form = RowSums.of(out), self.form
         if form is None or found is None:
             return found
         values = found.values
@@ -147,14 +151,14 @@ class Program:
         return replace(found, values=np.append(_upper(form.A_of(sums)), form.b_of(sums, along)))
 
     def _on_device(self, raw: RawBlock, task: str, theta: FloatArray | None) -> RowSums | None:
+        given = raw.X, raw.weight, (self.weight, task), self.border, self.numbers
+        if self.form is not None:
+            from tmsm.rowwise.card_forms import form_device_sums
+
+            return self._found(form_device_sums(*given, self.form, _slopes(self.form, theta)), task)
         from tmsm.rowwise.card_single import device_sums
 
-        return RowSums.of(
-            device_sums(
-                raw.X, raw.weight, (self.weight, task), self.border,
-                self.numbers, np.zeros(3) if theta is None else theta,
-            )
-        )  # fmt: skip
+        return RowSums.of(device_sums(*given, np.zeros(3) if theta is None else theta))
 
 
 def program_of(model: Model, weight: Weight, region: Region) -> Program | None:

@@ -14,9 +14,12 @@ from tmsm.foundation.compiled import compiled
 from tmsm.rowwise.stages import gram_stage
 
 __all__ = [
+    "chart_row",
     "chart_stage",
+    "form_row",
     "form_stage",
     "moment_stage",
+    "product_row",
     "product_stage",
     "residual_stage",
     "square_stage",
@@ -50,6 +53,23 @@ def form_row(x, y, z, u, v, w, t, r, a, c, delta):  # type: ignore[no-untyped-de
         delta * n1 + bend * k1,
         delta * n2 + bend * k2,
         delta * n3 + bend * k3,
+    )
+
+
+@compiled(inline="always")
+def product_row(q0, q1, q2, q3, q4, q5, k0, k1, k2, p, q, r, f, g, h):  # type: ignore[no-untyped-def]
+    """The nine numbers of a residual: e = Q σ + k, σ = (f, g, h), and the upper triangle of L eᵀ + e Lᵀ + 2 Q."""
+    x, y, z = q0 * f + q1 * g + q2 * h + k0, q1 * f + q3 * g + q4 * h + k1, q2 * f + q4 * g + q5 * h + k2
+    return (
+        x,
+        y,
+        z,
+        2.0 * (p * x + q0),
+        p * y + q * x + 2.0 * q1,
+        p * z + r * x + 2.0 * q2,
+        2.0 * (q * y + q3),
+        q * z + r * y + 2.0 * q4,
+        2.0 * (r * z + q5),
     )
 
 
@@ -118,26 +138,20 @@ def moment_stage(Q, k, monomials, m, out):  # type: ignore[no-untyped-def]
 
 @compiled(**_OPTIONS)
 def residual_stage(Q, k, monomials, m, slopes, e):  # type: ignore[no-untyped-def]
-    """The nine numbers of a residual, shape (9, ·): Q σ + k, then the upper triangle of L eᵀ + e Lᵀ + 2 Q."""
+    """The nine numbers of a residual, shape (9, ·), at the θ with these slopes."""
     p, q, r = monomials[1], monomials[2], monomials[3]
     a0, a1, a2, a3 = slopes[0, 0], slopes[0, 1], slopes[0, 2], slopes[0, 3]
     b0, b1, b2, b3 = slopes[1, 0], slopes[1, 1], slopes[1, 2], slopes[1, 3]
     c0, c1, c2, c3 = slopes[2, 0], slopes[2, 1], slopes[2, 2], slopes[2, 3]
-    for j in range(3):
-        one, other, third = Q[j], Q[(1, 3, 4)[j]], Q[(2, 4, 5)[j]]
-        own, out = k[j], e[j]
-        for i in range(m):
-            f = a0 + a1 * p[i] + a2 * q[i] + a3 * r[i]
-            g = b0 + b1 * p[i] + b2 * q[i] + b3 * r[i]
-            h = c0 + c1 * p[i] + c2 * q[i] + c3 * r[i]
-            out[i] = one[i] * f + other[i] * g + third[i] * h + own[i]
-    at = 3
-    for j in range(3):
-        for n in range(j, 3):
-            one, other, first, second, own, out = e[j], e[n], monomials[1 + j], monomials[1 + n], Q[at - 3], e[at]
-            for i in range(m):
-                out[i] = first[i] * other[i] + second[i] * one[i] + 2.0 * own[i]
-            at += 1
+    q0, q1, q2, q3, q4, q5, k0, k1, k2 = Q[0], Q[1], Q[2], Q[3], Q[4], Q[5], k[0], k[1], k[2]
+    e0, e1, e2, e3, e4, e5, e6, e7, e8 = e[0], e[1], e[2], e[3], e[4], e[5], e[6], e[7], e[8]
+    for i in range(m):
+        f = a0 + a1 * p[i] + a2 * q[i] + a3 * r[i]
+        g = b0 + b1 * p[i] + b2 * q[i] + b3 * r[i]
+        h = c0 + c1 * p[i] + c2 * q[i] + c3 * r[i]
+        e0[i], e1[i], e2[i], e3[i], e4[i], e5[i], e6[i], e7[i], e8[i] = product_row(
+            q0[i], q1[i], q2[i], q3[i], q4[i], q5[i], k0[i], k1[i], k2[i], p[i], q[i], r[i], f, g, h
+        )
 
 
 @compiled(nogil=True, error_model="numpy")
