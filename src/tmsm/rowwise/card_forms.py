@@ -17,9 +17,8 @@ from numba import cuda, float64, int32
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.models.row_form import RowForm
 from tmsm.regions.borders import RowBorder
-from tmsm.rowwise.cuda import INSIDE, OFF, OUTSIDE, Compiler, border_arrays, sums_of_blocks
-from tmsm.rowwise.functions import normal_row, saturating_row
-from tmsm.rowwise.kinds import FORM_LENGTHS, HEAD, WEIGHTS
+from tmsm.rowwise.cuda import INSIDE, OFF, OUTSIDE, Compiler, border_arrays, sums_of_blocks, total_of_threads
+from tmsm.rowwise.kinds import FORM_LENGTHS, HEAD
 from tmsm.rowwise.quadratic import chart_row, form_row, product_row
 
 __all__ = ["form_device_sums"]
@@ -56,13 +55,10 @@ def _pairs(task: str) -> IntArray:
 @lru_cache(maxsize=64)
 def _kernel(border_kind: str, weight_kind: str, task: str, threads: int) -> Any:
     """The kernel for a border, a weight and a task; forms are data."""
-    assert weight_kind in WEIGHTS and task in FORM_LENGTHS
+    assert task in FORM_LENGTHS
     compiler = Compiler()
-    read = compiler.reader(border_kind)
-    saturating, normal, chart, form, product = (
-        compiler.compiled(function) for function in (saturating_row, normal_row, chart_row, form_row, product_row)
-    )
-    is_distance, is_saturating, is_normal = (weight_kind == kind for kind in ("distance", "saturating", "normal"))
+    read, weigh = compiler.reader(border_kind), compiler.weigher(weight_kind)
+    chart, form, product = (compiler.compiled(function) for function in (chart_row, form_row, product_row))
     with_squares, stride, head, n_pairs = task == "squares", _SIZES[task] | 1, HEAD, FORM_LENGTHS[task]
     own_pairs = -(-n_pairs // threads)
     inside, outside, off = INSIDE, OUTSIDE, OFF
@@ -100,13 +96,7 @@ def _kernel(border_kind: str, weight_kind: str, task: str, threads: int) -> Any:
                 counts[3] += share
                 counts[4] += share * share
                 counts[5] = max(counts[5], d)
-                a, c, delta = 1.0, 0.0, 0.0
-                if is_distance:
-                    a, delta = d, 1.0
-                elif is_saturating:
-                    a, delta = saturating(d, 1.0 / numbers[0])
-                elif is_normal:
-                    c, delta = normal(d, laplacian, 1.0 / numbers[0], numbers[1])
+                a, c, delta = weigh(d, laplacian, numbers)
                 a, c, delta = share * a, share * c, share * delta
                 for k in range(3):
                     y[k] = rotation[k, 0] * x1 + rotation[k, 1] * x2 + rotation[k, 2] * x3
@@ -138,10 +128,7 @@ def _kernel(border_kind: str, weight_kind: str, task: str, threads: int) -> Any:
         cuda.syncthreads()
         block = cuda.blockIdx.x
         for k in range(me, head, threads):
-            total = 0.0
-            for j in range(threads):
-                total = max(total, rows[j, k]) if k == 5 else total + rows[j, k]
-            partial[block, k] = total
+            partial[block, k] = total_of_threads(rows, k)
         for k in range(own_pairs):
             pair = me + k * threads
             if pair < n_pairs:

@@ -12,8 +12,8 @@ from numba import cuda, float64, int32
 from tmsm.foundation.arrays import FloatArray
 from tmsm.regions.borders import RowBorder
 from tmsm.rowwise.cuda import INSIDE, OFF, OUTSIDE, Compiler, border_arrays, sums_of_blocks
-from tmsm.rowwise.functions import moment_row, normal_row, residual_row, saturating_row
-from tmsm.rowwise.kinds import HEAD, LENGTHS, TASKS, WEIGHTS
+from tmsm.rowwise.functions import moment_row, residual_row
+from tmsm.rowwise.kinds import HEAD, LENGTHS, TASKS
 
 __all__ = ["device_sums"]
 
@@ -39,15 +39,12 @@ def device_sums(
 def _kernel(border_kind: str, weight_kind: str, task: str) -> Any:
     """The kernel for a border, a weight and a task: what is not asked for is left out when it is compiled."""
     compiler = Compiler()
-    read = compiler.reader(border_kind)
-    moments, residual, saturating, normal = (
-        compiler.compiled(function) for function in (moment_row, residual_row, saturating_row, normal_row)
-    )
-    is_distance, is_saturating, is_normal = (weight_kind == kind for kind in ("distance", "saturating", "normal"))
+    read, weigh = compiler.reader(border_kind), compiler.weigher(weight_kind)
+    moments, residual = compiler.compiled(moment_row), compiler.compiled(residual_row)
     with_sums, with_squares, with_features = task != "squares", task == "squares", task == "features"
     head, length, threads = HEAD, HEAD + LENGTHS[task], _THREADS
     inside, outside, off = INSIDE, OUTSIDE, OFF
-    assert weight_kind in WEIGHTS and task in TASKS
+    assert task in TASKS
 
     @cuda.jit
     def kernel(points, weight, border, boxes, arcs, first, numbers, theta, partial):  # type: ignore[no-untyped-def]
@@ -68,13 +65,7 @@ def _kernel(border_kind: str, weight_kind: str, task: str) -> Any:
             s = float64(weight[i]) if weight.shape[0] > 0 else 1.0
             total[0] += 1.0
             total[5] = max(total[5], d)
-            a, c, delta = 1.0, 0.0, 0.0
-            if is_distance:
-                a, delta = d, 1.0
-            elif is_saturating:
-                a, delta = saturating(d, 1.0 / numbers[0])
-            elif is_normal:
-                c, delta = normal(d, laplacian, 1.0 / numbers[0], numbers[1])
+            a, c, delta = weigh(d, laplacian, numbers)
             a, c, delta = s * a, s * c, s * delta
             f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8] = moments(x, y, z, u, v, w, a, c, delta)
             if with_sums:

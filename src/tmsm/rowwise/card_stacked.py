@@ -18,7 +18,7 @@ from numba import cuda, float64, int32
 
 from tmsm.foundation.arrays import FloatArray
 from tmsm.regions.borders import RowBorder
-from tmsm.rowwise.cuda import INSIDE, OFF, OUTSIDE, Compiler, border_arrays, sums_of_blocks
+from tmsm.rowwise.cuda import INSIDE, OFF, OUTSIDE, Compiler, border_arrays, sums_of_blocks, total_of_threads
 from tmsm.rowwise.kinds import HEAD, STACK_TASKS
 from tmsm.rowwise.plans import StackPlan, Tilt
 from tmsm.rowwise.stack_functions import equation_rows, monomial_rows, weight_rows
@@ -209,10 +209,7 @@ def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int
         cuda.syncthreads()
         block = cuda.blockIdx.x
         for k in range(me, head, threads):
-            total = 0.0
-            for j in range(threads):
-                total = max(total, rows[j, k]) if k == 5 else total + rows[j, k]
-            partial[block, k] = total
+            partial[block, k] = total_of_threads(rows, k)
         for k in range(own_pairs):
             entry = me + k * threads
             if entry < n_pairs and with_residuals:

@@ -20,10 +20,10 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.numerics.elementary import inverse_root
 from tmsm.regions.borders import RowBorder
 from tmsm.regions.polygon.arcs import nearest_arc
-from tmsm.rowwise.functions import cap_row
-from tmsm.rowwise.kinds import BORDERS, ON_BORDER, ROUNDING, TOLERANCE
+from tmsm.rowwise.functions import cap_row, normal_row, saturating_row
+from tmsm.rowwise.kinds import BORDERS, ON_BORDER, ROUNDING, TOLERANCE, WEIGHTS
 
-__all__ = ["INSIDE", "OFF", "OUTSIDE", "Compiler", "border_arrays", "sums_of_blocks"]
+__all__ = ["INSIDE", "OFF", "OUTSIDE", "Compiler", "border_arrays", "sums_of_blocks", "total_of_threads"]
 
 # Blocks of threads for each multiprocessor: enough to hide how long memory takes.
 _BLOCKS_PER_PROCESSOR = 8
@@ -110,3 +110,31 @@ class Compiler:
             return where, x, y, z, d, u, v, w, laplacian
 
         return read
+
+    def weigher(self, weight_kind: str) -> Any:
+        """A function of d, its Laplacian and a weight's numbers, that gives a, c and δ of that weight."""
+        assert weight_kind in WEIGHTS
+        saturating, normal = self.compiled(saturating_row), self.compiled(normal_row)
+        is_distance, is_saturating, is_normal = (weight_kind == kind for kind in ("distance", "saturating", "normal"))
+
+        @cuda.jit(device=True)
+        def weigh(d, laplacian, numbers):  # type: ignore[no-untyped-def]
+            a, c, delta = 1.0, 0.0, 0.0
+            if is_distance:
+                a, delta = d, 1.0
+            elif is_saturating:
+                a, delta = saturating(d, 1.0 / numbers[0])
+            elif is_normal:
+                c, delta = normal(d, laplacian, 1.0 / numbers[0], numbers[1])
+            return a, c, delta
+
+        return weigh
+
+
+@cuda.jit(device=True)
+def total_of_threads(rows, k):  # type: ignore[no-untyped-def]
+    """The sum over threads of the number k of each in the head of the sums, or the largest where it is a maximum."""
+    total = 0.0
+    for j in range(rows.shape[0]):
+        total = max(total, rows[j, k]) if k == 5 else total + rows[j, k]
+    return total

@@ -5,25 +5,36 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tmsm.foundation.compiled import compiled
 from tmsm.rowwise.stack_functions import coordinate_row, cube_rows, gradient_row, square_rows, stream_row
 from tmsm.rowwise.stages import saturating_stage
 
 __all__ = [
-    "MONOMIALS",
     "coordinate_stage",
     "cross_stage",
     "dot_stage",
     "gradient_stage",
     "monomial_stage",
+    "polynomial_room",
     "stream_stage",
     "weigh_stage",
     "weight_stage",
 ]
 
 # Those of two coordinates up to the highest degree.
-MONOMIALS = 10
+_MONOMIALS = 10
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+
+
+@compiled(nogil=True)
+def polynomial_room(size):  # type: ignore[no-untyped-def]
+    """What the next two stages fill, for chunks of so many rows."""
+    u, bends, slopes, products = np.empty((2, size)), np.empty((2, size)), np.empty((2, 3, size)), np.empty((3, size))
+    h, h1 = np.empty((_MONOMIALS, size)), np.empty((_MONOMIALS, size))
+    h2, laplacian = np.empty((_MONOMIALS, size)), np.empty((_MONOMIALS, size))
+    return u, bends, slopes, products, h, h1, h2, laplacian
 
 
 @compiled(**_OPTIONS)

@@ -12,12 +12,12 @@ from tmsm.foundation.compiled import compiled
 from tmsm.rowwise.kinds import FIELDS
 from tmsm.rowwise.stack_functions import statistic_row
 from tmsm.rowwise.stack_stages import (
-    MONOMIALS,
     coordinate_stage,
     cross_stage,
     dot_stage,
     gradient_stage,
     monomial_stage,
+    polynomial_room,
     stream_stage,
     weigh_stage,
     weight_stage,
@@ -48,10 +48,7 @@ def stack_residuals(X, d, G, center, axes, scales, parts, theta, E):  # type: ig
     """Put e_i(θ) of rows, given by columns (3, n), into E (m, n)."""
     n = X.shape[1]
     count = max(parts[:, 3].max(), 1)
-    u, bends, slopes = np.empty((2, _CHUNK)), np.empty((2, _CHUNK)), np.empty((2, 3, _CHUNK))
-    products = np.empty((3, _CHUNK))
-    h, h1 = np.empty((MONOMIALS, _CHUNK)), np.empty((MONOMIALS, _CHUNK))
-    h2, laplacian = np.empty((MONOMIALS, _CHUNK)), np.empty((MONOMIALS, _CHUNK))
+    u, bends, slopes, products, h, h1, h2, laplacian = polynomial_room(_CHUNK)
     g, slope = np.empty((len(scales), _CHUNK)), np.empty((len(scales), _CHUNK))
     along, across, turned = np.empty((2, _CHUNK)), np.empty((2, _CHUNK)), np.empty((2, _CHUNK))
     side, fixed, spun = np.empty(_CHUNK), np.empty((3, _CHUNK)), np.empty((3, _CHUNK))
@@ -150,10 +147,8 @@ def stack_sums(X, d, G, center, axes, scales, parts, weight, A, b):  # type: ign
     """Add Σ w A_i to A (m, 3) and Σ w b_i to b (m,); ``weight`` is empty where all count alike."""
     n = X.shape[1]
     count = max(parts[:, 3].max(), 1)
-    u, bends, slopes = np.empty((2, _CHUNK)), np.empty((2, _CHUNK)), np.empty((2, 3, _CHUNK))
-    products, spun = np.empty((3, _CHUNK)), np.empty((2, 3, _CHUNK))
-    h, h1 = np.empty((MONOMIALS, _CHUNK)), np.empty((MONOMIALS, _CHUNK))
-    h2, laplacian = np.empty((MONOMIALS, _CHUNK)), np.empty((MONOMIALS, _CHUNK))
+    u, bends, slopes, products, h, h1, h2, laplacian = polynomial_room(_CHUNK)
+    spun = np.empty((2, 3, _CHUNK))
     g, slope = np.empty((len(scales), _CHUNK)), np.empty((len(scales), _CHUNK))
     across, side, s = np.empty((2, _CHUNK)), np.empty((3, _CHUNK)), np.ones(_CHUNK)
     for start in range(0, n, _CHUNK):

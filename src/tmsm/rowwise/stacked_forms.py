@@ -12,12 +12,12 @@ from tmsm.foundation.compiled import compiled
 from tmsm.rowwise.kinds import FIELDS
 from tmsm.rowwise.quadratic import chart_stage, form_stage, moment_stage, product_stage, residual_stage
 from tmsm.rowwise.stack_stages import (
-    MONOMIALS,
     coordinate_stage,
     cross_stage,
     dot_stage,
     gradient_stage,
     monomial_stage,
+    polynomial_room,
     stream_stage,
     weigh_stage,
     weight_stage,
@@ -68,10 +68,7 @@ def form_residuals(rows, d, center, axes, scales, parts, factors, slopes, mixing
     """Put e_i of rows, points and ∇d by columns (6, n), into E (m, n), at the θ with these slopes."""
     n = rows.shape[1]
     count = max(parts[:, 3].max(), 1)
-    u, bends, units = np.empty((2, _CHUNK)), np.empty((2, _CHUNK)), np.empty((2, 3, _CHUNK))
-    products = np.empty((3, _CHUNK))
-    h, h1 = np.empty((MONOMIALS, _CHUNK)), np.empty((MONOMIALS, _CHUNK))
-    h2, laplacian = np.empty((MONOMIALS, _CHUNK)), np.empty((MONOMIALS, _CHUNK))
+    u, bends, units, products, h, h1, h2, laplacian = polynomial_room(_CHUNK)
     g, slope = np.empty((len(scales), _CHUNK)), np.empty((len(scales), _CHUNK))
     along, across, turned = np.empty((2, _CHUNK)), np.empty((2, _CHUNK)), np.empty((2, _CHUNK))
     side, psi, spun = np.empty(_CHUNK), np.empty((3, _CHUNK)), np.empty((3, _CHUNK))
@@ -141,10 +138,8 @@ def form_sums(rows, d, center, axes, scales, parts, weight, factors, statistics,
     """
     n = rows.shape[1]
     count = max(parts[:, 3].max(), 1)
-    u, bends, units = np.empty((2, _CHUNK)), np.empty((2, _CHUNK)), np.empty((2, 3, _CHUNK))
-    products, spun = np.empty((3, _CHUNK)), np.empty((2, 3, _CHUNK))
-    h, h1 = np.empty((MONOMIALS, _CHUNK)), np.empty((MONOMIALS, _CHUNK))
-    h2, laplacian = np.empty((MONOMIALS, _CHUNK)), np.empty((MONOMIALS, _CHUNK))
+    u, bends, units, products, h, h1, h2, laplacian = polynomial_room(_CHUNK)
+    spun = np.empty((2, 3, _CHUNK))
     g, slope = np.empty((len(scales), _CHUNK)), np.empty((len(scales), _CHUNK))
     across, side, s = np.empty((2, _CHUNK)), np.empty((3, _CHUNK)), np.ones(_CHUNK)
     L, Q, k3, V = np.empty((10, _CHUNK)), np.empty((6, _CHUNK)), np.empty((3, _CHUNK)), np.empty((3, _CHUNK))
