@@ -124,6 +124,7 @@ def device_lines(n=400_000_000):
     for name, rows, region, weight, limit in (
         ("cap", X, CAP, "auto", 5e10),
         ("US border, a single weight", Y, coast, "saturating", 8e8),
+        ("US border, default weight", Y, coast, "auto", 0.0),
     ):
         fit = fitted(rows, region, weight)
         fit()
