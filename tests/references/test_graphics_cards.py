@@ -76,17 +76,43 @@ for region, weight in (
     assert in_simulator(code).split() == ["features", "squares", "features", "features", "features"]
 
 
+def test_rows_on_the_card_may_be_of_any_type_and_layout_and_lie_anywhere():
+    code = """
+program = program_of(MODEL.on(tmsm.Sphere(2)), weights.Saturating(0.1), POLYGON)
+X = np.concatenate([rows_in(POLYGON, 3), RING[:1], -CENTER[None]])  # one of them on the border, one outside
+wide = np.zeros((2 * len(X), 5))
+wide[::2, 1:4] = X
+w = np.array([0.0, 1.0, 2.0, 1.0, 1.0])
+here = program.run(RawBlock(0, X, w, None), "sums")
+for there in (X, np.asfortranarray(X), wide, X.astype(np.float32)):
+    on_card = cuda.to_device(there)[::2, 1:4] if there is wide else cuda.to_device(there)
+    found = program.run(RawBlock(0, on_card, cuda.to_device(w), None), "sums")
+    close = 1e-6 if there.dtype == np.float32 else 1e-13
+    np.testing.assert_allclose(found.values, here.values, rtol=0.0, atol=close * np.abs(here.values).max())
+    print(found.n, found.n_outside, found.weight_sum)
+X[1] *= 1.01
+print(program.run(RawBlock(0, cuda.to_device(X), None, None), "sums"))
+"""
+    assert in_simulator(code).splitlines() == 4 * ["3 2 3.0"] + ["None"]
+
+
 def test_combined_sums_on_the_card_are_those_in_memory():
     code = """
 rng = np.random.default_rng(0)
-for region, level, n, weighted in ((POLYGON, 5, 5, True), (POLYGON, 3, 4, False), (CAP, 1, 6, True)):
+for model, region, level, n, weighted in (
+    (MODEL, POLYGON, 5, 5, True),
+    (MODEL, POLYGON, 3, 4, False),
+    (MODEL, CAP, 1, 6, True),
+    (tmsm.Kent(), POLYGON, 3, 5, True),
+    (tmsm.Bingham(), CAP, 2, 4, False),
+):
     policy = weights.Combined(level, base=weights.Saturating(0.1), scale=0.2)
     many = rows_in(region, 60 * 40**2 // 100)
-    equations = tmsm.ScoreMatching(MODEL, region, policy).fit(many).result_.influence.equations
+    equations = tmsm.ScoreMatching(model, region, policy).fit(many).result_.influence.equations
     X, w = many[:n], rng.uniform(0.0, 2.0, n) * (np.arange(n) != 1) if weighted else None
     there = Rows.of(cuda.to_device(X), region, w)
     assert equations.passes(there) is not None
-    m, theta = equations.n_equations, np.array([1.0, 2.0, 3.0])
+    m, theta = equations.n_equations, np.linspace(1.0, 3.0, equations.model.size)
     mean, multiplier, root = rng.normal(size=m), 0.03 * rng.normal(size=m), rng.normal(size=(3, m)) / m
     total = float(n if w is None else w.sum())
     for function, arguments in (
@@ -105,7 +131,7 @@ for region, level, n, weighted in ((POLYGON, 5, 5, True), (POLYGON, 3, 4, False)
                 compared += 1
         print(function.__name__, compared)
 """
-    assert in_simulator(code).splitlines() == 3 * ["sum_equations 6", "sum_residuals 5", "tilt_equations 8"]
+    assert in_simulator(code).splitlines() == 5 * ["sum_equations 6", "sum_residuals 5", "tilt_equations 8"]
 
 
 def test_fits_on_the_card_are_those_in_memory():

@@ -55,7 +55,7 @@ class CardPasses(Passes):
         def by_arrays(block: Block) -> RowSums:
             return _flat(LinearSums.of(self.equations.terms(block), block, block.sample_weight), block)
 
-        found = self._summed("sums", np.zeros(3), by_arrays)
+        found = self._summed("sums", np.zeros(self.equations.model.size), by_arrays)
         return None if found is None else self._linear_of(found, found.values)
 
     def residuals(self, theta: FloatArray) -> ResidualSums:
@@ -87,9 +87,9 @@ class CardPasses(Passes):
         return TiltedSums(symmetric(plain, m), symmetric(squares, m), self._linear_of(found, rest))
 
     def _linear_of(self, found: RowSums, values: FloatArray) -> LinearSums:
-        columns = values.reshape(4, -1)
+        columns = values.reshape(-1, self.plan.n_equations)
         return LinearSums(
-            found.n, found.weight_sum, found.weight_squares, columns[:3].T.copy(), columns[3], found.farthest
+            found.n, found.weight_sum, found.weight_squares, columns[:-1].T.copy(), columns[-1], found.farthest
         )
 
 

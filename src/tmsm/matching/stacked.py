@@ -65,7 +65,7 @@ class Stacked(Equations):
     def passes(self, rows: Rows) -> Passes | None:
         plan, border = self._plan, rows.region.row_border
         on_card = isinstance(rows.source, DeviceSource) and rows.groups is None and len(rows) >= _FEWEST_ROWS
-        if not on_card or plan is None or plan.form is not None or border is None:
+        if not on_card or plan is None or border is None:
             return None
         return CardPasses(self, plan, border, rows)
 

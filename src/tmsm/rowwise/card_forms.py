@@ -19,7 +19,7 @@ from tmsm.models.row_form import RowForm
 from tmsm.regions.borders import RowBorder
 from tmsm.rowwise.cuda import INSIDE, OFF, OUTSIDE, Compiler, border_arrays, sums_of_blocks, total_of_threads
 from tmsm.rowwise.kinds import FORM_LENGTHS, HEAD
-from tmsm.rowwise.quadratic import chart_row, form_row, product_row
+from tmsm.rowwise.quadratic import chart_row, form_row, product_row, turn_row
 
 __all__ = ["form_device_sums"]
 
@@ -58,7 +58,9 @@ def _kernel(border_kind: str, weight_kind: str, task: str, threads: int) -> Any:
     assert task in FORM_LENGTHS
     compiler = Compiler()
     read, weigh = compiler.reader(border_kind), compiler.weigher(weight_kind)
-    chart, form, product = (compiler.compiled(function) for function in (chart_row, form_row, product_row))
+    chart, form, product, turn = (
+        compiler.compiled(function) for function in (chart_row, form_row, product_row, turn_row)
+    )
     with_squares, stride, head, n_pairs = task == "squares", _SIZES[task] | 1, HEAD, FORM_LENGTHS[task]
     own_pairs = -(-n_pairs // threads)
     inside, outside, off = INSIDE, OUTSIDE, OFF
@@ -70,7 +72,7 @@ def _kernel(border_kind: str, weight_kind: str, task: str, threads: int) -> Any:
         rows = cuda.shared.array((threads, stride), float64)
         counts, sums = cuda.local.array(head, float64), cuda.local.array(own_pairs, float64)
         stack, bounds = cuda.local.array(32, int32), cuda.local.array(32, float64)
-        y, nu, s = cuda.local.array(3, float64), cuda.local.array(3, float64), cuda.local.array(3, float64)
+        s = cuda.local.array(3, float64)
         me, n = cuda.threadIdx.x, points.shape[0]
         mine = rows[me]
         for k in range(head):
@@ -85,7 +87,7 @@ def _kernel(border_kind: str, weight_kind: str, task: str, threads: int) -> Any:
                 mine[k] = 0.0
             where = off
             if i < n:
-                where, x1, x2, x3, d, u, v, w, laplacian = read(points, i, border, boxes, arcs, first, stack, bounds)
+                where, x, y, z, d, u, v, w, laplacian = read(points, i, border, boxes, arcs, first, stack, bounds)
                 if where == off:
                     counts[2] += 1.0
                 elif where == outside:
@@ -98,15 +100,14 @@ def _kernel(border_kind: str, weight_kind: str, task: str, threads: int) -> Any:
                 counts[5] = max(counts[5], d)
                 a, c, delta = weigh(d, laplacian, numbers)
                 a, c, delta = share * a, share * c, share * delta
-                for k in range(3):
-                    y[k] = rotation[k, 0] * x1 + rotation[k, 1] * x2 + rotation[k, 2] * x3
-                    nu[k] = rotation[k, 0] * u + rotation[k, 1] * v + rotation[k, 2] * w
-                q0, q1, q2, q3, q4, q5, k0, k1, k2 = form(y[0], y[1], y[2], nu[0], nu[1], nu[2], t, r, a, c, delta)
-                e, f, g = chart(y[0], y[1], y[2], t, r, half)
+                x, y, z = turn(x, y, z, rotation)
+                u, v, w = turn(u, v, w, rotation)
+                q0, q1, q2, q3, q4, q5, k0, k1, k2 = form(x, y, z, u, v, w, t, r, a, c, delta)
+                e, f, g = chart(x, y, z, t, r, half)
                 if with_squares:
                     for k in range(3):
                         s[k] = slopes[k, 0] + slopes[k, 1] * e + slopes[k, 2] * f + slopes[k, 3] * g
-                    found = product(q0, q1, q2, q3, q4, q5, k0, k1, k2, e, f, g, s[0], s[1], s[2])
+                    found = product(q0, q1, q2, q3, q4, q5, k0, k1, k2, e, f, g, s[0], s[1], s[2], 2.0)
                     for k in range(9):
                         mine[k] = found[k]
                 else:

@@ -21,7 +21,8 @@ from tmsm.regions.borders import RowBorder
 from tmsm.rowwise.cuda import INSIDE, OFF, OUTSIDE, Compiler, border_arrays, sums_of_blocks, total_of_threads
 from tmsm.rowwise.kinds import HEAD, STACK_TASKS
 from tmsm.rowwise.plans import StackPlan, Tilt
-from tmsm.rowwise.stack_functions import equation_rows, monomial_rows, weight_rows
+from tmsm.rowwise.quadratic import chart_row, turn_row
+from tmsm.rowwise.stack_functions import equation_rows, form_equation_rows, monomial_rows, weight_rows
 
 __all__ = ["stack_device_sums"]
 
@@ -36,16 +37,25 @@ def stack_device_sums(
     """Sums of points (n, 3) on the card, with weights (n,) there or None, for one of the `STACK_TASKS`.
 
     After the head there are, each where the task has it: Σ w e and Σ w² e (m,); the upper triangle of Σ f² e' e'ᵀ, row
-    by row, with e' = e − mean and the factor f of `Tilt`; that of Σ w²π e eᵀ; Σ wπ V in columns (3, m) and Σ wπ div V.
+    by row, with e' = e − mean and the factor f of `Tilt`; that of Σ w²π e eᵀ; Σ wπ A_i in columns (p, m) and Σ wπ b_i.
     """
-    m = plan.n_equations
+    m, form, center, axes = plan.n_equations, plan.form, plan.center, plan.axes
+    slopes = np.zeros((len(theta) + 2, 3, 4))  # at θ, at each unit vector, and at zero
+    if form is None:
+        slopes[0, :, 0], slopes[1:4, :, 0] = theta, np.eye(3)
+        frame = np.eye(3), np.ones(4), np.empty((0, 9))
+    else:
+        slopes[0], slopes[1:-1] = form.at(theta), form.slopes
+        frame = form.rotation, form.factors, form.of_products
+        center, axes = form.rotation @ center, axes @ form.rotation.T
     threads = _THREADS
     while 8 * threads * (_stride(m) + 3) > _SHARED:
         threads //= 2
-    layout = _Layout.of(m, task)
-    kernel = _kernel(border.kind, task, m, len(plan.scales), max(int(plan.parts[:, 3].max()), 1), threads)
+    p = None if form is None else form.size
+    layout = _Layout.of(m, task, p or 3)
+    kernel = _kernel(border.kind, task, m, p, len(plan.scales), max(int(plan.parts[:, 3].max()), 1), threads)
     given = (
-        *border_arrays(border), plan.center, plan.axes, plan.scales, plan.parts, theta,
+        *border_arrays(border), center, axes, plan.scales, plan.parts, *frame, slopes,
         tilt.mean, tilt.multiplier, tilt.root, tilt.numbers, np.stack(np.triu_indices(m)),
     )  # fmt: skip
     return sums_of_blocks(kernel, threads, points, weight, given, layout.length)
@@ -71,46 +81,58 @@ class _Layout:
     length: int
 
     @classmethod
-    def of(cls, m: int, task: str) -> _Layout:
-        """For m equations and a task."""
+    def of(cls, m: int, task: str, p: int) -> _Layout:
+        """For m equations, a task and p statistics."""
         half, at = m * (m + 1) // 2, [HEAD]
         for size in (
             2 * m * (task == "residuals"), half * (task != "sums"), half * (task == "tilted"),
-            4 * m * (task != "residuals"),
+            (p + 1) * m * (task != "residuals"),
         ):  # fmt: skip
             at.append(at[-1] + size)
         return cls(*at)
 
 
 @lru_cache(maxsize=32)
-def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int, threads: int) -> Any:
-    """The kernel for a border, a task and a number of equations; these are data, whatever their kind."""
+def _kernel(border_kind: str, task: str, m: int, p: int | None, n_scales: int, n_monomials: int, threads: int) -> Any:
+    """The kernel for a border, a task and a number of equations; these are data, whatever their kind.
+
+    A family with a form has p statistics.
+    """
     assert task in STACK_TASKS
     compiler = Compiler()
     read = compiler.reader(border_kind)
-    weigh, monomials, equations = (
-        compiler.compiled(function) for function in (weight_rows, monomial_rows, equation_rows)
+    has_form, n_columns = p is not None, (p or 3) + 1
+    weigh, monomials, equations, chart, turn = (
+        compiler.compiled(function)
+        for function in (
+            weight_rows,
+            monomial_rows,
+            form_equation_rows if has_form else equation_rows,
+            chart_row,
+            turn_row,
+        )
     )
     with_residuals, with_tilt, with_columns = task != "sums", task == "tilted", task != "residuals"
     head, stride, n_pairs = HEAD, _stride(m), m * (m + 1) // 2
     own_pairs, own_rows = -(-n_pairs // threads), -(-m // threads)
-    layout = _Layout.of(m, task)
+    layout = _Layout.of(m, task, n_columns - 1)
     at_totals, at_gram, at_tilted, at_columns = layout.totals, layout.gram, layout.tilted, layout.columns
     inside, outside, off = INSIDE, OUTSIDE, OFF
 
     @cuda.jit
     def kernel(  # type: ignore[no-untyped-def]
-        points, weight, border, boxes, arcs, first, center, axes, scales, parts, theta,
+        points, weight, border, boxes, arcs, first, center, axes, scales, parts, rotation, factors, mixing, slopes,
         mean, multiplier, root, numbers, pairs, partial,
     ):  # fmt: skip
         rows = cuda.shared.array((threads, stride), float64)
-        factors = cuda.shared.array((3, threads), float64)
+        shares = cuda.shared.array((3, threads), float64)
         counts, near = cuda.local.array(head, float64), cuda.local.array(6, float64)
         g, slope = cuda.local.array(n_scales, float64), cuda.local.array(n_scales, float64)
         h = cuda.local.array((n_monomials, 4), float64)
         stack, bounds = cuda.local.array(32, int32), cuda.local.array(32, float64)
         gram, tilted = cuda.local.array(own_pairs, float64), cuda.local.array(own_pairs, float64)
-        totals, columns = cuda.local.array((2, own_rows), float64), cuda.local.array((4, own_rows), float64)
+        totals, columns = cuda.local.array((2, own_rows), float64), cuda.local.array((n_columns, own_rows), float64)
+        L = cuda.local.array(3, float64)
         me, n = cuda.threadIdx.x, points.shape[0]
         mine = rows[me]
         for k in range(head):
@@ -119,7 +141,8 @@ def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int
             gram[k], tilted[k] = 0.0, 0.0
         for k in range(own_rows):
             totals[0, k], totals[1, k] = 0.0, 0.0
-            columns[0, k], columns[1, k], columns[2, k], columns[3, k] = 0.0, 0.0, 0.0, 0.0
+            for c in range(n_columns):
+                columns[c, k] = 0.0
         # All threads stay together: who has no row, or one that does not count, has zeros.
         for start in range(cuda.blockIdx.x * threads, n, cuda.gridDim.x * threads):
             s, counted, i = 0.0, False, start + me
@@ -134,6 +157,10 @@ def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int
                     s, counted = float64(weight[i]) if weight.shape[0] > 0 else 1.0, True
                     counts[0] += 1.0
                     counts[5] = max(counts[5], d)
+                    if has_form:
+                        x, y, z = turn(x, y, z, rotation)
+                        u, v, w = turn(u, v, w, rotation)
+                        L[0], L[1], L[2] = chart(x, y, z, factors[0], factors[1], factors[2])
                     weigh(d, scales, g, slope)
                     monomials(x, y, z, center, axes, n_monomials, near, h)
             for k in range(stride):
@@ -141,9 +168,7 @@ def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int
             if with_residuals:
                 square, square_tilted = s * s, 0.0
                 if counted:
-                    equations(
-                        x, y, z, u, v, w, g, slope, near, h, parts, theta[0], theta[1], theta[2], 1.0, mine
-                    )  # fmt: skip
+                    equations(x, y, z, u, v, w, g, slope, near, h, parts, factors, L, mixing, slopes[0], 1.0, mine)
                 if with_tilt:
                     share, along = s / numbers[0], 0.0
                     for j in range(m):
@@ -157,9 +182,9 @@ def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int
                     tilt = math.exp(min(max(-share * along, -numbers[1]), numbers[1]))
                     rest = s / max(1.0 - share * share * leverage, numbers[2])
                     square, square_tilted = rest * rest, s * s * tilt
-                    factors[2, me] = square_tilted
+                    shares[2, me] = square_tilted
                     s *= tilt
-                factors[0, me], factors[1, me] = square, s
+                shares[0, me], shares[1, me] = square, s
                 cuda.syncthreads()
                 for k in range(own_pairs):
                     entry = me + k * threads
@@ -168,9 +193,9 @@ def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int
                         p, q, total, other = mean[a], mean[b], 0.0, 0.0
                         for j in range(threads):
                             e, f = rows[j, a], rows[j, b]
-                            total += factors[0, j] * (e - p) * (f - q)
+                            total += shares[0, j] * (e - p) * (f - q)
                             if with_tilt:
-                                other += factors[2, j] * e * f
+                                other += shares[2, j] * e * f
                         gram[k] += total
                         tilted[k] += other
                 if not with_tilt:
@@ -179,29 +204,29 @@ def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int
                         if row < m:
                             total, other = 0.0, 0.0
                             for j in range(threads):
-                                total += factors[1, j] * rows[j, row]
-                                other += factors[0, j] * rows[j, row]
+                                total += shares[1, j] * rows[j, row]
+                                other += shares[0, j] * rows[j, row]
                             totals[0, k] += total
                             totals[1, k] += other
                 cuda.syncthreads()
             counts[3] += s
             counts[4] += s * s
             if with_columns:
-                # The three columns of A, which are the equations at unit vectors without their constants, and b.
-                factors[1, me] = s
-                for c in range(4):
+                # The columns of A, which are the equations at unit vectors without their constants, and b.
+                shares[1, me] = s
+                for c in range(n_columns):
                     if counted:
+                        known = 1.0 if c == n_columns - 1 else 0.0
                         equations(
-                            x, y, z, u, v, w, g, slope, near, h, parts,
-                            float64(c == 0), float64(c == 1), float64(c == 2), float64(c == 3), mine,
-                        )  # fmt: skip
+                            x, y, z, u, v, w, g, slope, near, h, parts, factors, L, mixing, slopes[1 + c], known, mine
+                        )
                     cuda.syncthreads()
                     for k in range(own_rows):
                         row = me + k * threads
                         if row < m:
                             total = 0.0
                             for j in range(threads):
-                                total += factors[1, j] * rows[j, row]
+                                total += shares[1, j] * rows[j, row]
                             columns[c, k] += total
                     cuda.syncthreads()
         for k in range(head):
@@ -220,7 +245,7 @@ def _kernel(border_kind: str, task: str, m: int, n_scales: int, n_monomials: int
             row = me + k * threads
             if row < m:
                 if with_columns:
-                    for c in range(4):
+                    for c in range(n_columns):
                         partial[block, at_columns + c * m + row] = columns[c, k]
                 else:
                     partial[block, at_totals + row] = totals[0, k]

@@ -23,10 +23,21 @@ __all__ = [
     "product_stage",
     "residual_stage",
     "square_stage",
+    "turn_row",
     "turn_stage",
 ]
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+
+
+@compiled(inline="always")
+def turn_row(x, y, z, rotation):  # type: ignore[no-untyped-def]
+    """A vector turned by a matrix."""
+    return (
+        rotation[0, 0] * x + rotation[0, 1] * y + rotation[0, 2] * z,
+        rotation[1, 0] * x + rotation[1, 1] * y + rotation[1, 2] * z,
+        rotation[2, 0] * x + rotation[2, 1] * y + rotation[2, 2] * z,
+    )
 
 
 @compiled(inline="always")
@@ -57,32 +68,27 @@ def form_row(x, y, z, u, v, w, t, r, a, c, delta):  # type: ignore[no-untyped-de
 
 
 @compiled(inline="always")
-def product_row(q0, q1, q2, q3, q4, q5, k0, k1, k2, p, q, r, f, g, h):  # type: ignore[no-untyped-def]
-    """The nine numbers of a residual: e = Q σ + k, σ = (f, g, h), and the upper triangle of L eᵀ + e Lᵀ + 2 Q."""
+def product_row(q0, q1, q2, q3, q4, q5, k0, k1, k2, p, q, r, f, g, h, twice):  # type: ignore[no-untyped-def]
+    """The nine numbers of a residual: e = Q σ + k, σ = (f, g, h), and the upper triangle of L eᵀ + e Lᵀ + twice Q."""
     x, y, z = q0 * f + q1 * g + q2 * h + k0, q1 * f + q3 * g + q4 * h + k1, q2 * f + q4 * g + q5 * h + k2
     return (
         x,
         y,
         z,
-        2.0 * (p * x + q0),
-        p * y + q * x + 2.0 * q1,
-        p * z + r * x + 2.0 * q2,
-        2.0 * (q * y + q3),
-        q * z + r * y + 2.0 * q4,
-        2.0 * (r * z + q5),
+        2.0 * p * x + twice * q0,
+        p * y + q * x + twice * q1,
+        p * z + r * x + twice * q2,
+        2.0 * q * y + twice * q3,
+        q * z + r * y + twice * q4,
+        2.0 * r * z + twice * q5,
     )
 
 
 @compiled(**_OPTIONS)
 def turn_stage(x, y, z, rotation, m, p, q, r):  # type: ignore[no-untyped-def]
     """Turn vectors."""
-    a, b, c = rotation[0, 0], rotation[0, 1], rotation[0, 2]
-    d, e, f = rotation[1, 0], rotation[1, 1], rotation[1, 2]
-    g, h, k = rotation[2, 0], rotation[2, 1], rotation[2, 2]
     for i in range(m):
-        p[i] = a * x[i] + b * y[i] + c * z[i]
-        q[i] = d * x[i] + e * y[i] + f * z[i]
-        r[i] = g * x[i] + h * y[i] + k * z[i]
+        p[i], q[i], r[i] = turn_row(x[i], y[i], z[i], rotation)
 
 
 @compiled(**_OPTIONS)
@@ -150,7 +156,7 @@ def residual_stage(Q, k, monomials, m, slopes, e):  # type: ignore[no-untyped-de
         g = b0 + b1 * p[i] + b2 * q[i] + b3 * r[i]
         h = c0 + c1 * p[i] + c2 * q[i] + c3 * r[i]
         e0[i], e1[i], e2[i], e3[i], e4[i], e5[i], e6[i], e7[i], e8[i] = product_row(
-            q0[i], q1[i], q2[i], q3[i], q4[i], q5[i], k0[i], k1[i], k2[i], p[i], q[i], r[i], f, g, h
+            q0[i], q1[i], q2[i], q3[i], q4[i], q5[i], k0[i], k1[i], k2[i], p[i], q[i], r[i], f, g, h, 2.0
         )
 
 

@@ -9,13 +9,17 @@ from __future__ import annotations
 from tmsm.foundation.compiled import compiled
 from tmsm.rowwise.functions import saturating_row
 from tmsm.rowwise.kinds import FIELDS
+from tmsm.rowwise.quadratic import form_row, product_row
 
 __all__ = [
+    "contraction_row",
     "coordinate_row",
     "cube_rows",
     "equation_rows",
+    "form_equation_rows",
     "gradient_row",
     "monomial_rows",
+    "polynomial_rows",
     "square_rows",
     "statistic_row",
     "stream_row",
@@ -103,19 +107,42 @@ def monomial_rows(x, y, z, center, axes, count, near, h):  # type: ignore[no-unt
 
 
 @compiled(inline="always")
-def equation_rows(x, y, z, u, v, w, g, slope, near, h, parts, p, q, r, known, e):  # type: ignore[no-untyped-def]
-    """Put ⟨V, θ⟩ + known div V of all equations into e (m,), at θ = (p, q, r) and with ν = (u, v, w).
+def contraction_row(x, y, z, u, v, w, near, p, q, r, known):  # type: ignore[no-untyped-def]
+    """What the equations of polynomials need of ψ = (p, q, r) and of ν: ⟨∇u_j, ·⟩ of ψ, Jψ and known ν, and ⟨ν, Jψ⟩."""
+    fx, fy, fz = y * r - z * q, z * p - x * r, x * q - y * p  # Jψ = x × ψ
+    return (
+        near[0] * p + near[1] * q + near[2] * r,
+        near[3] * p + near[4] * q + near[5] * r,
+        near[0] * fx + near[1] * fy + near[2] * fz,
+        near[3] * fx + near[4] * fy + near[5] * fz,
+        known * (near[0] * u + near[1] * v + near[2] * w),
+        known * (near[3] * u + near[4] * v + near[5] * w),
+        fx * u + fy * v + fz * w,
+    )
+
+
+@compiled(inline="always")
+def polynomial_rows(f, df, h, kind, first, last, found, known, hand, e, row):  # type: ignore[no-untyped-def]
+    """Put the equations of a part with polynomials into e, from a row on; ``found`` are the contractions."""
+    a1, a2, b1, b2, c1, c2, side = found
+    for j in range(first, last):
+        if kind == _GRADIENTS:
+            e[row] = gradient_row(f, df, h[j, 1], h[j, 2], known * h[j, 3], a1, a2, c1, c2)
+        else:
+            e[row] = hand * stream_row(f, df, h[j, 0], h[j, 1], h[j, 2], b1, b2, side)
+        row += 1
+    return row
+
+
+@compiled(inline="always")
+def equation_rows(x, y, z, u, v, w, g, slope, near, h, parts, factors, L, mixing, slopes, known, e):  # type: ignore[no-untyped-def]
+    """Put ⟨V, θ⟩ + known div V of all equations into e (m,), at the θ in the first column of the slopes, ν = (u, v, w).
 
     So that with known = 0 and a unit vector for θ this is one column of A_i, and with θ = 0 it is b_i.
     """
+    p, q, r = slopes[0, 0], slopes[1, 0], slopes[2, 0]
+    found = contraction_row(x, y, z, u, v, w, near, p, q, r, known)
     along, twice = p * x + q * y + r * z, 2.0 * known
-    # Jψ = x × θ
-    fx, fy, fz = y * r - z * q, z * p - x * r, x * q - y * p
-    side = fx * u + fy * v + fz * w
-    a1, a2 = near[0] * p + near[1] * q + near[2] * r, near[3] * p + near[4] * q + near[5] * r
-    b1, b2 = near[0] * fx + near[1] * fy + near[2] * fz, near[3] * fx + near[4] * fy + near[5] * fz
-    c1 = known * (near[0] * u + near[1] * v + near[2] * w)
-    c2 = known * (near[3] * u + near[4] * v + near[5] * w)
     row = 0
     for k in range(len(parts)):
         kind, scale, first, last = parts[k, 0], parts[k, 1], parts[k, 2], parts[k, 3]
@@ -126,10 +153,31 @@ def equation_rows(x, y, z, u, v, w, g, slope, near, h, parts, p, q, r, known, e)
             e[row + 1] = statistic_row(y, along, twice, q, f, push * v)
             e[row + 2] = statistic_row(z, along, twice, r, f, push * w)
             row += 3
-            continue
-        for j in range(first, last):
-            if kind == _GRADIENTS:
-                e[row] = gradient_row(f, df, h[j, 1], h[j, 2], known * h[j, 3], a1, a2, c1, c2)
-            else:
-                e[row] = stream_row(f, df, h[j, 0], h[j, 1], h[j, 2], b1, b2, side)
-            row += 1
+        else:
+            row = polynomial_rows(f, df, h, kind, first, last, found, known, 1.0, e, row)
+
+
+@compiled(inline="always")
+def form_equation_rows(x, y, z, u, v, w, g, slope, near, h, parts, factors, L, mixing, slopes, known, e):  # type: ignore[no-untyped-def]
+    """The same of a family of degree two, in its own frame, with the coordinates L and the slopes of θ·t by them."""
+    t, r, hand = factors[0], factors[1], factors[3]
+    s1 = slopes[0, 0] + slopes[0, 1] * L[0] + slopes[0, 2] * L[1] + slopes[0, 3] * L[2]
+    s2 = slopes[1, 0] + slopes[1, 1] * L[0] + slopes[1, 2] * L[1] + slopes[1, 3] * L[2]
+    s3 = slopes[2, 0] + slopes[2, 1] * L[0] + slopes[2, 2] * L[1] + slopes[2, 3] * L[2]
+    found = contraction_row(x, y, z, u, v, w, near, t * s1, t * s2, r * s3, known)
+    row = 0
+    for k in range(len(parts)):
+        kind, scale, first, last = parts[k, 0], parts[k, 1], parts[k, 2], parts[k, 3]
+        f, df = g[scale], slope[scale]
+        if kind == _STATISTICS:
+            q0, q1, q2, q3, q4, q5, k0, k1, k2 = form_row(x, y, z, u, v, w, t, r, f, 0.0, df)
+            e0, e1, e2, e3, e4, e5, e6, e7, e8 = product_row(
+                q0, q1, q2, q3, q4, q5, known * k0, known * k1, known * k2, L[0], L[1], L[2], s1, s2, s3, 2.0 * known
+            )
+            for j in range(len(mixing)):
+                a = mixing[j]
+                total = a[0] * e0 + a[1] * e1 + a[2] * e2 + a[3] * e3 + a[4] * e4
+                e[row] = total + a[5] * e5 + a[6] * e6 + a[7] * e7 + a[8] * e8
+                row += 1
+        else:
+            row = polynomial_rows(f, df, h, kind, first, last, found, known, hand, e, row)
