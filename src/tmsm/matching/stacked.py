@@ -122,6 +122,8 @@ class Stacked(Equations):
         """The equations for compiled loops: on S², of degree two at most, with saturating weights; else None."""
         if self.exposure is not None or not self.polynomials.manifold.has_loops:
             return None
+        if len(self.polynomials.axes) != 2:  # those of all coordinates, from which others are made
+            return None
         family = None if isinstance(self.model, VonMisesFisher) else self.model.row_form
         if family is None and not isinstance(self.model, VonMisesFisher):
             return None
