@@ -98,7 +98,7 @@ class Program:
         return _COSTLY_BLOCK if self.border.kind == "arcs" else _CHEAP_BLOCK
 
     def run(self, raw: RawBlock, task: str, theta: FloatArray | None = None) -> RowSums | None:
-        """The sums of a block for one of the `kinds.TASKS`, about θ (3,); None where rows are off the sphere.
+        """The sums of a block for one of the `kinds.TASKS`, about θ (p,); None where rows are off the sphere.
 
         Rows on a graphics card are summed there.
         """

@@ -1,7 +1,7 @@
 """Row functions of stacked equations: weights, coordinates, polynomials and equations of one row.
 
 A row's equation is ⟨V, θ⟩ + div V with a tangent vector V (`tmsm.matching.stacked` has the fields).  Polynomials h of
-u₁, u₂ come as h, ∂h/∂u₁, ∂h/∂u₂ and the part of Δh that depends on h, by degree, u₁ first.
+u₁, u₂ come as h, ∂h/∂u₁, ∂h/∂u₂ and Δh, by degree, u₁ first.
 """
 
 from __future__ import annotations
