@@ -37,8 +37,9 @@ def sum_block(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Add up a block of rows, given as points (3 n,) or, where these are none, in degrees; rows outside count nothing.
 
-    ``weight`` is empty where rows have none, and ``rotation`` where the statistics are the points themselves: else
-    ``slopes`` are those of θ·t, for squares.  Where rows are off the sphere the sums are not to be used.
+    ``weight`` is empty where rows have none.  Where the statistics are the points themselves there is no ``rotation``,
+    and nothing is compiled for forms; else ``slopes`` are those of θ·t, for squares.  Where rows are off the sphere
+    the sums are not to be used.
     """
     n = len(points) // 3 if len(points) else len(lon)
     x, y, z, d = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK), np.full(_CHUNK, np.inf)
@@ -48,9 +49,13 @@ def sum_block(  # type: ignore[no-untyped-def]
     farthest = np.zeros(_CHUNK)
     features = np.empty((9, _CHUNK))
     e = features[6:]
-    has_form = len(rotation) > 0
-    turned, monomials = np.empty((6, _CHUNK if has_form else 0)), np.empty((10, _CHUNK if has_form else 0))
-    Q, k = np.empty((6, _CHUNK if has_form else 0)), np.empty((3, _CHUNK if has_form else 0))
+    if rotation is not None:
+        turned, monomials, Q, k = (
+            np.empty((6, _CHUNK)),
+            np.empty((10, _CHUNK)),
+            np.empty((6, _CHUNK)),
+            np.empty((3, _CHUNK)),
+        )
     for start in range(0, n, _CHUNK):
         m = min(_CHUNK, n - start)
         if len(points):
@@ -88,7 +93,7 @@ def sum_block(  # type: ignore[no-untyped-def]
                 squares += s[i] * s[i]
             out[3] += total
             out[4] += squares
-        if has_form:
+        if rotation is not None:
             turn_stage(x, y, z, rotation, m, turned[0], turned[1], turned[2])
             turn_stage(u, v, w, rotation, m, turned[3], turned[4], turned[5])
             chart_stage(turned, m, factors, monomials)
@@ -97,15 +102,16 @@ def sum_block(  # type: ignore[no-untyped-def]
                 moment_stage(Q, k, monomials, m, out[HEAD:])
             else:
                 square_stage(Q, k, monomials, m, slopes, features, out[HEAD:])
-        elif task != _SQUARES:
-            sum_stage(x, y, z, u, v, w, a, c, delta, s, m, out[HEAD : HEAD + 9])
-        if task != _SUMS and not has_form:
-            residual_stage(x, y, z, u, v, w, a, c, delta, s, m, theta, e[0], e[1], e[2])
-            if task == _SQUARES:
-                gram_stage(e, m, out[HEAD:])
-            else:
-                feature_stage(x, y, z, u, v, w, a, c, s, m, features)
-                gram_stage(features, m, out[HEAD + 9 :])
+        else:
+            if task != _SQUARES:
+                sum_stage(x, y, z, u, v, w, a, c, delta, s, m, out[HEAD : HEAD + 9])
+            if task != _SUMS:
+                residual_stage(x, y, z, u, v, w, a, c, delta, s, m, theta, e[0], e[1], e[2])
+                if task == _SQUARES:
+                    gram_stage(e, m, out[HEAD:])
+                else:
+                    feature_stage(x, y, z, u, v, w, a, c, s, m, features)
+                    gram_stage(features, m, out[HEAD + 9 :])
         if outside > 0:
             s[:] = 1.0
     for i in range(_CHUNK):

@@ -23,7 +23,7 @@ __all__ = ["Program", "RowSums", "program_of"]
 # Rows of a block: few enough that several threads have something to do, enough that starting one costs nothing.
 _CHEAP_BLOCK, _COSTLY_BLOCK = 2**17, 2**14
 _NONE = np.empty(0)
-_NO_FORM = np.empty((0, 3)), np.empty(0), np.empty((0, 4))
+_NO_FORM = None, None, None
 
 
 @final
