@@ -17,6 +17,7 @@ import numpy as np
 import tmsm
 from benchmarks.measuring import Neighbours, met_neighbours
 from benchmarks.scale_checks import saved_lines, stein_lines
+from benchmarks.scale_cluster import cluster_lines
 from benchmarks.scale_files import parquet_lines, text_lines
 from benchmarks.scale_rows import (
     cap_lines,
@@ -44,6 +45,7 @@ SUBJECTS = (
     ("Small tables, and another package", (small_lines, peer_lines)),
     ("Threads", (cap_thread_lines, coast_thread_lines)),
     ("Files", (parquet_lines, text_lines)),
+    ("A cluster", (cluster_lines,)),
     ("Saved sums", (saved_lines,)),
     ("Tests of the model", (stein_lines,)),
     ("Graphics cards", (device_lines,)),

@@ -170,6 +170,7 @@ def device_lines(setting):
     for name, rows, region, weight, limit in (
         ("cap", X, CAP, "auto", 5e10),
         ("US border, a single weight", Y, setting.coast, "saturating", 8e8),
+        ("US border, default weight", Y, setting.coast, "auto", 0.0),
     ):
         fit = fitted(rows, region, weight)
         fit()

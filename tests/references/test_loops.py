@@ -70,6 +70,34 @@ def test_loops_give_the_sums_of_arrays(region, weight, weighted, monkeypatch):
     assert one.farthest == pytest.approx(other.farthest, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("model", "region", "weight"),
+    [
+        (tmsm.Kent(), tmsm.Cap(CENTER, 0.5), "normal"),
+        (tmsm.Kent(concentration=8.0), POLYGON, "saturating"),
+        (tmsm.FisherBingham(), tmsm.Cap(CENTER, 0.02), "geodesic"),
+        (tmsm.FisherBingham(), tmsm.Cap(CENTER, 1.2), weights.Normal(2.5, 0.6)),
+        (tmsm.Bingham(), POLYGON, "geodesic"),
+        (tmsm.Watson(), tmsm.Everywhere(tmsm.Sphere(2)), "auto"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_loops_of_degree_two_give_the_sums_of_arrays(model, region, weight, weighted, monkeypatch):
+    X = rows_in(region)
+    w = np.random.default_rng(1).uniform(0.0, 2.0, len(X)) if weighted else None
+    by_arrays = tmsm.ScoreMatching(model, region, weight).fit(X, sample_weight=w)
+    equations = by_arrays.result_.influence.equations
+    monkeypatch.setattr(row_sums, "_FEWEST_ROWS", 1)
+    assert row_sums.loops_for(equations, Rows.of(X, region, w)) is not None
+    looped = tmsm.ScoreMatching(model, region, weight).fit(X, sample_weight=w)
+    one, other = looped.result_, by_arrays.result_
+    assert (np.abs(one.theta - other.theta) < 1e-9 * np.sqrt(np.diag(other.covariance))).all()
+    np.testing.assert_allclose(one.covariance, other.covariance, rtol=0.0, atol=1e-9 * other.covariance.max())
+    for sums, expected in ((one.moments.A_sum, other.moments.A_sum), (one.moments.b_sum, other.moments.b_sum)):
+        np.testing.assert_allclose(sums, expected, rtol=0.0, atol=1e-11 * np.abs(expected).max())
+
+
 @pytest.mark.parametrize(("region", "weight"), CASES, ids=lambda value: str(value)[:30])
 def test_features_about_a_reference_are_those_of_arrays(region, weight, monkeypatch):
     X = rows_in(region)
@@ -90,26 +118,35 @@ def test_features_about_a_reference_are_those_of_arrays(region, weight, monkeypa
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("level", [1, 2, 3, 4, 5])
-def test_stacked_loops_give_the_terms_of_arrays(level, weighted, monkeypatch):
-    X = rows_in(POLYGON, 1500)
+@pytest.mark.parametrize(
+    ("model", "level"),
+    [*((tmsm.VonMisesFisher(), level) for level in (1, 2, 3, 4, 5)), (tmsm.Kent(), 5), (tmsm.Bingham(), 3)],
+    ids=lambda value: str(value)[:30],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_stacked_loops_give_the_terms_of_arrays(model, level, turned, weighted, monkeypatch):
+    # Half a turn about the axis: there the frame of Kent's local coordinates is left-handed.
+    half = np.array([-1.0, -1.0, 1.0]) if turned else np.ones(3)
+    region, X = tmsm.SphericalPolygon([half * RING]), half * rows_in(POLYGON, 1500)
     w = np.random.default_rng(1).uniform(0.0, 2.0, len(X)) if weighted else None
-    fit = tmsm.ScoreMatching(MODEL, POLYGON, weights.Combined(level)).fit(X, sample_weight=w)
-    equations = fit.result_.influence.equations
-    block = next(Rows.of(X, POLYGON).map(lambda block: block))
+    fit = tmsm.ScoreMatching(model, region, weights.Combined(level)).fit(X, sample_weight=w).result_
+    equations, local = fit.influence.equations, fit.influence.theta
+    if model == tmsm.Kent():
+        assert np.linalg.det(equations.model.row_form.rotation) == pytest.approx(-1.0 if turned else 1.0)
+    block = next(Rows.of(X, region).map(lambda block: block))
     by_arrays = equations.terms(block)
     monkeypatch.setattr(stacked, "_FEWEST_ROWS", 1)
     looped = equations.terms(block)
     assert type(looped) is not type(by_arrays)
-    for theta in (np.zeros(3), fit.natural_params_):
+    for theta in (np.zeros_like(local), local):
         expected = by_arrays.residuals(theta)
         assert looped.residuals(theta).shape == expected.shape
         size = np.abs(expected).max(axis=0)
         assert (np.abs(looped.residuals(theta) - expected).max(axis=0) <= 1e-12 * size).all()
     for one, other in ((looped.A_sum(w), by_arrays.A_sum(w)), (looped.b_sum(w), by_arrays.b_sum(w))):
         np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-11 * np.abs(other).max())
-    again = tmsm.ScoreMatching(MODEL, POLYGON, weights.Combined(level)).fit(X, sample_weight=w)
-    assert (np.abs(again.natural_params_ - fit.natural_params_) < 1e-7 * standard_errors(fit)).all()
+    again = tmsm.ScoreMatching(model, region, weights.Combined(level)).fit(X, sample_weight=w).result_
+    assert (np.abs(again.theta - fit.theta) < 1e-7 * np.sqrt(np.diag(fit.covariance))).all()
 
 
 @pytest.mark.parametrize("weight", ["saturating", "auto"])
@@ -166,7 +203,7 @@ def test_degrees_and_points_give_the_same_sums():
 @pytest.mark.parametrize(
     ("model", "region", "weight"),
     [
-        (tmsm.FisherBingham(), tmsm.Cap(CENTER, 0.9), weights.Distance()),
+        (tmsm.ExponentialFamily(lambda x: x[:2], tmsm.Sphere(2)), tmsm.Cap(CENTER, 0.9), weights.Distance()),
         (MODEL, tmsm.LonLatBox(0.0, 0.0, 30.0, 30.0), weights.Distance()),
         (MODEL, tmsm.Cap(CENTER, 0.9), weights.Distance("chordal")),
         (MODEL, POLYGON, weights.Normal(3.0, 0.1)),

@@ -5,23 +5,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from tmsm.data.covariates import Covariates
 from tmsm.data.groups import Groups
-from tmsm.data.sources import RawBlock, Source
+from tmsm.data.sources import ArraySource, RawBlock, Source, WeightSums
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.validation import check_sample_weight
 from tmsm.manifolds import Manifold
 
 __all__ = ["DeviceSource", "as_device_array", "in_memory", "is_on_device"]
 
 # What DLPack calls memory of NVIDIA's cards.
 _CUDA = 2
-_IN_MEMORY = "Rows on a graphics card take no groups or covariates: copy them to memory."
 
 
 def is_on_device(X: Any) -> bool:
@@ -55,9 +56,9 @@ def as_device_array(X: Any) -> Any:
     return cuda.as_cuda_array(X)
 
 
-def in_memory(weight: Any) -> Any:
-    """Weights from a card as an array in memory; others as they are."""
-    return as_device_array(weight).copy_to_host() if weight is not None and is_on_device(weight) else weight
+def in_memory(column: Any) -> Any:
+    """Weights, labels or covariates from a card as an array in memory; others as they are."""
+    return as_device_array(column).copy_to_host() if column is not None and is_on_device(column) else column
 
 
 def _detached(X: Any) -> Any:
@@ -74,16 +75,16 @@ class DeviceSource(Source):
     ----------
     X
         Shape (n, D), of a numeric type, as Numba sees it.
-    weight
-        Shape (n,), in memory, or None.
+    beside
+        What else is known of the rows, in memory: a table of as many rows, whose points say nothing.
     """
 
     X: Any
-    weight: FloatArray | None = None
+    beside: ArraySource
 
     @classmethod
-    def of(cls, X: Any, manifold: Manifold) -> DeviceSource:
-        """Of a user's array of points on a manifold."""
+    def of(cls, X: Any, manifold: Manifold, sample_weight: Any = None) -> DeviceSource:
+        """Of a user's array of points on a manifold, with weights in memory or on the card."""
         array = as_device_array(X)
         if array.ndim != 2 or len(array) == 0 or np.dtype(array.dtype).kind not in "fiu":
             raise InvalidInputError(
@@ -93,7 +94,8 @@ class DeviceSource(Source):
             raise InvalidInputError(
                 f"X has {array.shape[1]} columns; points on {manifold!r} have {manifold.embedding_dim} coordinates."
             )
-        return cls(array)
+        weight = check_sample_weight(in_memory(sample_weight), len(array))
+        return cls(array, ArraySource(np.broadcast_to(0.0, array.shape), weight))
 
     @property
     def n_columns(self) -> int:
@@ -104,33 +106,64 @@ class DeviceSource(Source):
 
     @property
     def weighted(self) -> bool:
-        return self.weight is not None
+        return self.beside.weighted
+
+    @property
+    def groups(self) -> Groups | None:
+        return self.beside.groups
 
     def with_groups(self, groups: Groups | None) -> Source:
-        raise InvalidInputError(_IN_MEMORY)
+        return DeviceSource(self.X, replace(self.beside, labels=groups))
+
+    def grouped(self, labels: Any) -> Source:
+        return self.with_groups(Groups.of(in_memory(labels), len(self)))
+
+    @property
+    def covariates(self) -> Covariates | None:
+        return self.beside.covariates
 
     def with_covariates(self, covariates: Covariates | None) -> Source:
-        raise InvalidInputError(_IN_MEMORY)
+        return DeviceSource(self.X, replace(self.beside, columns=covariates))
 
-    def _rows(self, piece: slice) -> RawBlock:
-        weight = None if self.weight is None else self.weight[piece]
-        return RawBlock(piece.start or 0, self._copied(piece), weight, None)
+    def described(self, covariates: Any) -> Source:
+        return self.with_covariates(Covariates.of(in_memory(covariates), len(self)))
 
-    def _copied(self, piece: slice) -> FloatArray:
+    def _rows(self, beside: RawBlock, piece: slice) -> RawBlock:
+        """Rows with their points, copied to memory."""
         from tmsm.data.device_rows import copied_rows
 
-        return copied_rows(self.X, piece)
+        return replace(beside, X=copied_rows(self.X, piece))
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        return (self._rows(slice(start, start + size)) for start in range(0, len(self), size))
+        return self._from(0, len(self), size)
+
+    def _from(self, start: int, stop: int, size: int) -> Iterator[RawBlock]:
+        for at in range(start, stop, size):
+            piece = slice(at, min(at + size, stop))
+            yield self._rows(self.beside.piece(piece), piece)
 
     def sample(self, n: int) -> RawBlock:
-        return self._rows(slice(None, None, self.stride(n)))
+        return self._rows(self.beside.sample(n), slice(None, None, self.stride(n)))
 
     def loop_blocks(self, size: int) -> Iterator[RawBlock]:
+        yield RawBlock(0, self.X, self._weight_there, None)
+
+    @cached_property
+    def _weight_there(self) -> Any:
+        """The weights on the card, where they stay for the next pass."""
         from numba import cuda
 
-        yield RawBlock(0, self.X, None if self.weight is None else cuda.to_device(self.weight), None)
+        return None if self.beside.weight is None else cuda.to_device(self.beside.weight)
 
     def in_memory(self, raw: RawBlock) -> RawBlock:
-        return self._rows(slice(raw.start, raw.start + len(raw.X)))
+        return next(self.in_memory_by(len(raw.X), raw))
+
+    def in_memory_by(self, size: int, raw: RawBlock) -> Iterator[RawBlock]:
+        return self._from(raw.start, raw.start + len(raw.X), size)
+
+    @property
+    def _weight_sums(self) -> WeightSums:
+        return self.beside._weight_sums  # without a look at the points
+
+    def _weights_by_group(self, count: int) -> FloatArray:
+        return self.beside._weights_by_group(count)

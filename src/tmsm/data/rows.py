@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Any, TypeVar, cast
@@ -21,7 +21,7 @@ from tmsm.data.blocks import (
     StrayRowsError,
 )
 from tmsm.data.covariates import ColumnSums, Covariates, CovariatesInBlocks, Standard
-from tmsm.data.device_source import DeviceSource, in_memory, is_on_device
+from tmsm.data.device_source import DeviceSource, is_on_device
 from tmsm.data.groups import Groups, GroupSums
 from tmsm.data.opening import as_table, opened
 from tmsm.data.passes import BlockPass, Grouped, LoopPass, Summed
@@ -112,9 +112,7 @@ class Rows:
         in blocks are `opened`.
         """
         if is_on_device(X):
-            device = DeviceSource.of(X, region.manifold)
-            weight = check_sample_weight(in_memory(sample_weight), len(device))
-            rows = cls(replace(device, weight=weight), region, outside)
+            rows = cls(DeviceSource.of(X, region.manifold, sample_weight), region, outside)
             rows = rows if groups is None else rows.with_groups(groups)
             return rows if covariates is None else rows.with_covariates(covariates)
         source = opened(X, region.manifold, sample_weight)
@@ -282,12 +280,15 @@ class Rows:
         with self._explaining():
             for raw, found in map_in_order(loop, blocks, anywhere=self.source.reads_anywhere):
                 if found is None or (found.n_outside and self.outside == "raise"):
-                    block, block_outside = self._new_block(self.source.in_memory(raw))
-                    found = None if block is None else by_arrays(block)
-                else:
-                    block_outside = found.n_outside
-                n_outside += block_outside
-                if found is not None and found.n:
+                    for piece in self.source.in_memory_by(self._block_size, raw):
+                        block, block_outside = self._new_block(piece)
+                        n_outside += block_outside
+                        if block is not None:
+                            part = by_arrays(block)
+                            total = part if total is None else total + part
+                    continue
+                n_outside += found.n_outside
+                if found.n:
                     total = found if total is None else total + found
         self.n_outside = n_outside
         return cast("S | None", total)

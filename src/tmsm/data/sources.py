@@ -20,7 +20,7 @@ from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.manifolds.frames import PLAIN, Frame
 
-__all__ = ["ArraySource", "RawBlock", "Source", "joined", "taken_rows"]
+__all__ = ["ArraySource", "RawBlock", "Source", "WeightSums", "joined", "taken_rows"]
 
 T = TypeVar("T")
 
@@ -70,6 +70,10 @@ class Source(ABC):
     def in_memory(self, raw: RawBlock) -> RawBlock:
         """One of the `loop_blocks` as points in memory."""
         return raw
+
+    def in_memory_by(self, size: int, raw: RawBlock) -> Iterator[RawBlock]:
+        """The same, so many rows at a time where they are read from elsewhere."""
+        yield self.in_memory(raw)
 
     @property
     def is_costly(self) -> bool:
@@ -381,7 +385,8 @@ class ArraySource(Source):
     def covariates(self) -> Covariates | None:
         return self.columns
 
-    def _piece(self, piece: slice) -> RawBlock:
+    def piece(self, piece: slice) -> RawBlock:
+        """Some rows."""
         weight = None if self.weight is None else self.weight[piece]
         groups = None if self.labels is None else self.labels.codes[piece]
         covariates = None if self.columns is None else self.columns.values[piece]
@@ -390,13 +395,13 @@ class ArraySource(Source):
     def blocks(self, size: int) -> Iterator[RawBlock]:
         let_go = _pages_of(self.X)
         for start in range(0, len(self.X), size):
-            yield self._piece(slice(start, start + size))
+            yield self.piece(slice(start, start + size))
             let_go(start + size)
         let_go(len(self.X))
 
     def sample(self, n: int) -> RawBlock:
         stride = self.stride(n)
-        found = self._piece(slice(None, None, stride))
+        found = self.piece(slice(None, None, stride))
         if not isinstance(self.X, np.memmap):
             return found
         # The system fetches the surroundings of each row, too: of all of them together that is the whole map.

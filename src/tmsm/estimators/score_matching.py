@@ -347,7 +347,7 @@ class ScoreMatching(StreamingEstimator):
     def _reference(self, problem: Problem, equations: OneWeight | WithCovariates) -> FloatArray | None:
         """An estimate from some rows, about which the errors come from one reading where a second one is costly."""
         costly = problem.rows.region.is_costly or problem.rows.source.is_costly
-        if not costly or loops_for(equations, problem.rows) is None:
+        if not costly or loops_for(equations, problem.rows, with_features=True) is None:
             return None
         some = accumulate(equations, problem.rows.spread(_REFERENCE_ROWS))
         assert some is not None, "the sample has rows inside"

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from tmsm.data.device_source import in_memory
 from tmsm.data.opening import opened
 from tmsm.data.rows import Rows
 from tmsm.data.sources import Source
@@ -180,7 +181,7 @@ class StreamingEstimator(BorderedEstimator):
                 "call of partial_fit, or in none."
             )
         if one_pass.groups is not None:
-            table, numbers = one_pass.groups.numbered(groups, len(rows))
+            table, numbers = one_pass.groups.numbered(in_memory(groups), len(rows))
             rows, one_pass = rows.with_groups(numbers), replace(one_pass, groups=table)
         with threads_of(self.n_jobs), single_threaded(len(rows) * rows.source.n_columns):
             found = self._begun(before, one_pass, rows) if before.moments is None else _summed(before, one_pass, rows)

@@ -24,9 +24,11 @@ __all__ = [
     "Equations",
     "Expansion",
     "LinearSums",
+    "Passes",
     "ResidualSums",
     "Terms",
     "TiltedSums",
+    "Tilting",
     "linearise",
     "residual_squares",
     "row_residuals",
@@ -64,6 +66,22 @@ class Terms(ABC):
     def b_sum(self, w: FloatArray | None) -> FloatArray:
         """Sum of w b_i, shape (m,), where e is linear in θ."""
         raise NotImplementedError(f"{type(self).__name__} is not linear in θ.")
+
+
+class Passes(ABC):
+    """Passes over rows as a whole: what `sum_equations`, `sum_residuals` and `tilt_equations` give block by block."""
+
+    @abstractmethod
+    def linear(self) -> LinearSums | None:
+        """The sums of A_i and b_i; None if no row lies inside."""
+
+    @abstractmethod
+    def residuals(self, theta: FloatArray) -> ResidualSums:
+        """The sums of e_i(θ) and of its squares."""
+
+    @abstractmethod
+    def tilted(self, tilting: Tilting) -> TiltedSums:
+        """The sums with and without a tilt."""
 
 
 class Equations(ABC):
@@ -111,6 +129,10 @@ class Equations(ABC):
     def has_loops(self) -> bool:
         """Whether large blocks go through compiled loops, so that threads pay."""
         return False
+
+    def passes(self, rows: Rows) -> Passes | None:
+        """What sums all rows at once, where they lie on a graphics card that can; else they are read by blocks."""
+        return None
 
     def has_expansion(self, theta: FloatArray) -> bool:
         """Whether `Terms` know the derivatives of their sums by θ; else they are by differences."""
@@ -285,6 +307,8 @@ class TiltedSums:
 
 def sum_equations(equations: Equations, rows: Rows) -> LinearSums | None:
     """One pass: the means of A_i and b_i; None if no row lies inside."""
+    if (passes := equations.passes(rows)) is not None:
+        return passes.linear()
     return rows.total(
         lambda block: LinearSums.of(equations.terms(block), block, block.sample_weight), threaded=equations.has_loops
     )
@@ -292,6 +316,8 @@ def sum_equations(equations: Equations, rows: Rows) -> LinearSums | None:
 
 def sum_residuals(equations: Equations, rows: Rows, theta: FloatArray) -> ResidualSums:
     """One pass: the mean of e_i(θ) and its covariance."""
+    if (passes := equations.passes(rows)) is not None:
+        return passes.residuals(theta)
 
     def block_sums(block: Block) -> ResidualSums:
         return ResidualSums.of(equations.terms(block).residuals(theta), block.sample_weight)
@@ -388,24 +414,41 @@ def tilt_equations(
     if rows.groups is not None:
         return _tilt_groups(equations, rows, theta, multiplier, metric)
 
-    root = _root_of(metric)
+    tilting = Tilting(theta, mean, multiplier, _root_of(metric), weight_sum)
+    if (passes := equations.passes(rows)) is not None:
+        return passes.tilted(tilting)
+    sums = rows.total(lambda block: tilting.of_block(equations.terms(block), block), threaded=equations.has_loops)
+    assert sums is not None, "there are rows inside"
+    return sums
 
-    def block_sums(block: Block) -> TiltedSums:
-        terms = equations.terms(block)
-        e = terms.residuals(theta)
+
+@dataclass(frozen=True)
+class Tilting:
+    """The tilt of rows that stand alone, at θ: ē, λ, a root R (k, m) of the metric, and the sum of all weights."""
+
+    theta: FloatArray
+    mean: FloatArray
+    multiplier: FloatArray
+    root: FloatArray
+    weight_sum: float
+
+    @property
+    def numbers(self) -> FloatArray:
+        """The sum of all weights, the logarithm of the largest tilt, and the least that is left of a row."""
+        return np.array([self.weight_sum, _MAX_TILT, _LEAST_REST])
+
+    def of_block(self, terms: Terms, block: Block) -> TiltedSums:
+        """The sums of one block."""
+        e = terms.residuals(self.theta)
         w = block.weights()
-        away = e - mean
-        share = w / weight_sum
-        tilt = np.exp(np.clip(-share * (away @ multiplier), -_MAX_TILT, _MAX_TILT))
-        leverage = share**2 * row_squares(away @ root.T)
+        away = e - self.mean
+        share = w / self.weight_sum
+        tilt = np.exp(np.clip(-share * (away @ self.multiplier), -_MAX_TILT, _MAX_TILT))
+        leverage = share**2 * row_squares(away @ self.root.T)
         # Rows times the roots of their weights: of a matrix with itself BLAS computes one half alone.
         away *= (w / np.maximum(1.0 - leverage, _LEAST_REST))[:, None]
         e *= (w * np.sqrt(tilt))[:, None]
         return TiltedSums(weighted_gram(away, None), weighted_gram(e, None), LinearSums.of(terms, block, w * tilt))
-
-    sums = rows.total(block_sums, threaded=equations.has_loops)
-    assert sums is not None, "there are rows inside"
-    return sums
 
 
 def _root_of(metric: FloatArray) -> FloatArray:

@@ -204,14 +204,15 @@ def accumulate(
 
     With a ``reference`` θ₀, shape (p,), also the features about it.
     """
-    program = loops_for(equations, rows)
+    program = loops_for(equations, rows, with_features=reference is not None)
     if program is not None:
         assert isinstance(equations, OneWeight), "others have no loops"
         found = sums_by_loops(program, equations, rows, reference)
         if found is None:
             return None
         looped = None if reference is None else Features(reference, found.feature_squares)
-        sums = found.n, found.weight_sum, found.weight_squares, found.A_sum, found.b_sum, found.farthest
+        linear = found.linear(equations.model.size)
+        sums = found.n, found.weight_sum, found.weight_squares, *linear, found.farthest
         return Moments(*sums, equations, looped)
 
     def block_moments(block: Block) -> Moments:

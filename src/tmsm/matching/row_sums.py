@@ -19,11 +19,15 @@ __all__ = ["feature_rows", "loops_for", "squares_of", "sums_by_loops"]
 _FEWEST_ROWS = 50_000
 
 
-def loops_for(equations: Equations, rows: Rows) -> Program | None:
-    """The loops that sum these equations over rows; None where only arrays will do, or are as fast."""
+def loops_for(equations: Equations, rows: Rows, *, with_features: bool = False) -> Program | None:
+    """The loops that sum these equations over rows; None where only arrays will do, or are as fast.
+
+    Features, which are second moments of A_i and e_i, are those of small families alone.
+    """
     if not isinstance(equations, OneWeight) or equations.exposure is not None or len(rows) < _FEWEST_ROWS:
         return None
-    return program_of(equations.model, equations.weight, rows.region)
+    program = program_of(equations.model, equations.weight, rows.region)
+    return None if with_features and program is not None and program.form is not None else program
 
 
 def sums_by_loops(
@@ -42,7 +46,7 @@ def squares_of(equations: Equations, rows: Rows, theta: FloatArray) -> FloatArra
     assert isinstance(equations, OneWeight), "others have no loops"
     found = _summed(program, equations, rows, "squares", theta)
     assert found is not None, "there are rows inside"
-    return symmetric(found.values, 3)
+    return symmetric(found.values, equations.model.size)
 
 
 def _summed(program: Program, equations: OneWeight, rows: Rows, task: str, theta: FloatArray | None) -> RowSums | None:
@@ -56,7 +60,8 @@ def _sums_of_arrays(terms: WeightTerms, block: Block, task: str, theta: FloatArr
     """What the loops give, by arrays."""
     w, parts = block.sample_weight, []
     if task != "squares":
-        parts += [terms.A_sum(w)[np.triu_indices(3)], terms.b_sum(w)]
+        A = terms.A_sum(w)
+        parts += [A[np.triu_indices(len(A))], terms.b_sum(w)]
     if task != "sums":
         assert theta is not None, "these sums are about an estimate"
         rows = terms.residuals(theta) if task == "squares" else feature_rows(terms, theta)

@@ -20,9 +20,11 @@ from typing import final
 
 import numpy as np
 
-from tmsm.data.rows import Block
+from tmsm.data.device_source import DeviceSource
+from tmsm.data.rows import Block, Rows
 from tmsm.foundation.arrays import FloatArray, IntArray, row_dots
-from tmsm.matching.equations import Equations, Terms
+from tmsm.matching.card_sums import CardPasses
+from tmsm.matching.equations import Equations, Passes, Terms
 from tmsm.matching.exposure import KnownExposure
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.polynomials import LocalPolynomials, PolynomialValues
@@ -59,6 +61,13 @@ class Stacked(Equations):
     @property
     def has_loops(self) -> bool:
         return self._plan is not None
+
+    def passes(self, rows: Rows) -> Passes | None:
+        plan, border = self._plan, rows.region.row_border
+        on_card = isinstance(rows.source, DeviceSource) and rows.groups is None and len(rows) >= _FEWEST_ROWS
+        if not on_card or plan is None or border is None:
+            return None
+        return CardPasses(self, plan, border, rows)
 
     @property
     def n_equations(self) -> int:
@@ -110,12 +119,13 @@ class Stacked(Equations):
 
     @cached_property
     def _plan(self) -> StackPlan | None:
-        """The equations for compiled loops: on S², of a mean direction alone, with saturating weights; else None."""
+        """The equations for compiled loops: on S², of degree two at most, with saturating weights; else None."""
         if self.exposure is not None or not self.polynomials.manifold.has_loops:
             return None
         if len(self.polynomials.axes) != 2:  # those of all coordinates, from which others are made
             return None
-        if not isinstance(self.model, VonMisesFisher):
+        family = None if isinstance(self.model, VonMisesFisher) else self.model.row_form
+        if family is None and not isinstance(self.model, VonMisesFisher):
             return None
         scales: list[float] = []
         parts = []
@@ -130,7 +140,7 @@ class Stacked(Equations):
             parts.append([FIELDS.index(part.kind), scales.index(scale), first, last])
         return StackPlan(
             np.array(parts), np.array(scales), np.ascontiguousarray(self.polynomials.center),
-            np.ascontiguousarray(self.polynomials.axes),
+            np.ascontiguousarray(self.polynomials.axes), family,
         )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from tmsm.measure.integrals import LogMass, integrate_kernel
 from tmsm.models.constraints import Constraint, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading
+from tmsm.models.row_form import RowForm
 from tmsm.models.tangents import Coefficient, Directions, FactorTangent, Tangent
 from tmsm.regions import Region
 
@@ -206,6 +207,11 @@ class Model(ValueObject, ABC):
 
     def check_spread(self, X: FloatArray) -> None:
         """Raise where rows like these can carry no estimate, however many there are."""
+
+    @property
+    def row_form(self) -> RowForm | None:
+        """The statistics as compiled loops over rows on S² take them; None where there is no such form."""
+        return None
 
     def centred(self, X: FloatArray) -> Model:
         """The same family in the form that is best computed with for rows like X; itself by default."""

@@ -19,6 +19,7 @@ from tmsm.foundation.arrays import FloatArray, IntArray, row_dots, weighted_gram
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.models.constraints import Constraint, minimise_over
 from tmsm.models.envelope import AngularEnvelope
+from tmsm.models.row_form import RowForm
 from tmsm.models.spherical import SphereFamily
 from tmsm.models.tangents import Coefficient, Directions, Fluxes
 from tmsm.numerics.newton import Objective
@@ -55,6 +56,12 @@ class HarmonicFamily(SphereFamily):
     def size(self) -> int:
         D = self.embedding_dim
         return D * self.has_linear + D * (D + 1) // 2 - 1
+
+    @property
+    def row_form(self) -> RowForm | None:
+        if self.embedding_dim != 3:
+            return None
+        return RowForm.of(np.eye(3), (1.0, 1.0, 0.0), 3 * self.has_linear, traceless_basis(3))
 
     def check_spread(self, X: FloatArray) -> None:
         _check_second_moment(X.T @ X / len(X))

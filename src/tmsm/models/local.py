@@ -37,6 +37,7 @@ from tmsm.models.harmonic import (
 )
 from tmsm.models.orbits import ovals_about
 from tmsm.models.parameters import Parameters
+from tmsm.models.row_form import RowForm
 from tmsm.numerics.newton import Point
 
 __all__ = ["Local", "LocalSet", "local_form"]
@@ -121,6 +122,14 @@ class Local(AnotherForm):
         K = -L
         K[:, -1] += 1.0 / self.spread**2
         return K
+
+    @property
+    def row_form(self) -> RowForm | None:
+        if self.centre.size != 3:
+            return None
+        bend = 1.0 / self.spread**2
+        frame = np.column_stack([self._across, self.centre]).T
+        return RowForm.of(frame, (1.0 / self.spread, -bend, 0.5 * bend), 3, _local_forms(3))
 
     def to_original(self) -> FloatArray:
         return self._matrices[0]

@@ -25,14 +25,16 @@ class RowBorder:
     numbers
         Shape (k,).
     tree
-        Boxes, arcs, and where each leaf begins.
+        Boxes, arcs, and where each leaf begins; empty arrays where there are none.
     """
 
     travels_alone: ClassVar[bool] = True
 
     kind: Literal["none", "cap", "arcs"]
     numbers: FloatArray = field(default_factory=lambda: np.zeros(0))
-    tree: tuple[Any, ...] = ()
+    tree: tuple[Any, ...] = field(
+        default_factory=lambda: (np.empty((0, 6)), np.empty((0, 21)), np.zeros(1, dtype=np.int64))
+    )
 
 
 class SmoothBorder(ABC):

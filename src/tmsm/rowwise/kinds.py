@@ -3,11 +3,13 @@
 __all__ = [
     "BORDERS",
     "FIELDS",
+    "FORM_LENGTHS",
     "HEAD",
     "LENGTHS",
     "MAX_DEGREE",
     "ON_BORDER",
     "ROUNDING",
+    "STACK_TASKS",
     "TASKS",
     "TOLERANCE",
     "WEIGHTS",
@@ -21,6 +23,10 @@ TASKS = ("sums", "squares", "features")
 HEAD = 6
 # How many numbers follow for each task.
 LENGTHS = {"sums": 9, "squares": 6, "features": 54}
+# Of families of degree two: Q times ten monomials and k times four; products of nine numbers of a residual.
+FORM_LENGTHS = {"sums": 72, "squares": 45}
+# Sums of A and b of stacked equations; of e and e eᵀ; of both with tilted weights.
+STACK_TASKS = ("sums", "residuals", "tilted")
 # Kinds of fields of stacked equations, and the highest degree of their polynomials.
 FIELDS = ("statistics", "gradients", "streams")
 MAX_DEGREE = 3

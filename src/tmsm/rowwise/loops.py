@@ -6,6 +6,7 @@ import numpy as np
 
 from tmsm.foundation.compiled import compiled
 from tmsm.rowwise.kinds import BORDERS, HEAD, ON_BORDER, TASKS, WEIGHTS
+from tmsm.rowwise.quadratic import chart_stage, form_stage, moment_stage, square_stage, turn_stage
 from tmsm.rowwise.stages import (
     arc_stage,
     cap_stage,
@@ -31,11 +32,14 @@ _CHUNK = 256
 
 @compiled(nogil=True, error_model="numpy")
 def sum_block(  # type: ignore[no-untyped-def]
-    points, lon, lat, weight, border_kind, border, boxes, arcs, first, weight_kind, numbers, task, theta, out
-):
+    points, lon, lat, weight, border_kind, border, boxes, arcs, first, weight_kind, numbers,
+    task, theta, rotation, factors, slopes, out,
+):  # fmt: skip
     """Add up a block of rows, given as points (3 n,) or, where these are none, in degrees; rows outside count nothing.
 
-    ``weight`` is empty where rows have none.  Where rows are off the sphere the sums are not to be used.
+    ``weight`` is empty where rows have none.  Where the statistics are the points themselves there is no ``rotation``,
+    and nothing is compiled for forms; else ``slopes`` are those of θ·t, for squares.  Where rows are off the sphere
+    the sums are not to be used.
     """
     n = len(points) // 3 if len(points) else len(lon)
     x, y, z, d = np.empty(_CHUNK), np.empty(_CHUNK), np.empty(_CHUNK), np.full(_CHUNK, np.inf)
@@ -45,6 +49,13 @@ def sum_block(  # type: ignore[no-untyped-def]
     farthest = np.zeros(_CHUNK)
     features = np.empty((9, _CHUNK))
     e = features[6:]
+    if rotation is not None:
+        turned, monomials, Q, k = (
+            np.empty((6, _CHUNK)),
+            np.empty((10, _CHUNK)),
+            np.empty((6, _CHUNK)),
+            np.empty((3, _CHUNK)),
+        )
     for start in range(0, n, _CHUNK):
         m = min(_CHUNK, n - start)
         if len(points):
@@ -82,14 +93,25 @@ def sum_block(  # type: ignore[no-untyped-def]
                 squares += s[i] * s[i]
             out[3] += total
             out[4] += squares
-            sum_stage(x, y, z, u, v, w, a, c, delta, s, m, out[HEAD : HEAD + 9])
-        if task != _SUMS:
-            residual_stage(x, y, z, u, v, w, a, c, delta, s, m, theta, e[0], e[1], e[2])
-            if task == _SQUARES:
-                gram_stage(e, m, out[HEAD:])
+        if rotation is not None:
+            turn_stage(x, y, z, rotation, m, turned[0], turned[1], turned[2])
+            turn_stage(u, v, w, rotation, m, turned[3], turned[4], turned[5])
+            chart_stage(turned, m, factors, monomials)
+            form_stage(turned, a, c, delta, s, m, factors, Q, k)
+            if task == _SUMS:
+                moment_stage(Q, k, monomials, m, out[HEAD:])
             else:
-                feature_stage(x, y, z, u, v, w, a, c, s, m, features)
-                gram_stage(features, m, out[HEAD + 9 :])
+                square_stage(Q, k, monomials, m, slopes, features, out[HEAD:])
+        else:
+            if task != _SQUARES:
+                sum_stage(x, y, z, u, v, w, a, c, delta, s, m, out[HEAD : HEAD + 9])
+            if task != _SUMS:
+                residual_stage(x, y, z, u, v, w, a, c, delta, s, m, theta, e[0], e[1], e[2])
+                if task == _SQUARES:
+                    gram_stage(e, m, out[HEAD:])
+                else:
+                    feature_stage(x, y, z, u, v, w, a, c, s, m, features)
+                    gram_stage(features, m, out[HEAD + 9 :])
         if outside > 0:
             s[:] = 1.0
     for i in range(_CHUNK):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from tmsm.data.device_source import is_on_device
 from tmsm.data.sources import RawBlock
 from tmsm.foundation.arrays import FloatArray
 from tmsm.models.base import Model
+from tmsm.models.row_form import RowForm
 from tmsm.models.von_mises_fisher import VonMisesFisher
 from tmsm.regions import Region
 from tmsm.regions.borders import RowBorder
-from tmsm.rowwise.kinds import BORDERS, HEAD, LENGTHS, TASKS, WEIGHTS
+from tmsm.rowwise.kinds import BORDERS, FORM_LENGTHS, HEAD, LENGTHS, TASKS, WEIGHTS
 from tmsm.weights import Weight
 
 __all__ = ["Program", "RowSums", "program_of"]
@@ -22,7 +23,7 @@ __all__ = ["Program", "RowSums", "program_of"]
 # Rows of a block: few enough that several threads have something to do, enough that starting one costs nothing.
 _CHEAP_BLOCK, _COSTLY_BLOCK = 2**17, 2**14
 _NONE = np.empty(0)
-_NO_TREE = np.empty((0, 6)), np.empty((0, 21)), np.zeros(1, dtype=np.int64)
+_NO_FORM = None, None, None
 
 
 @final
@@ -54,15 +55,10 @@ class RowSums:
             self.values + other.values,
         )
 
-    @property
-    def A_sum(self) -> FloatArray:
-        """Σ w A_i, shape (3, 3)."""
-        return symmetric(self.values[:6], 3)
-
-    @property
-    def b_sum(self) -> FloatArray:
-        """Σ w b_i, shape (3,)."""
-        return self.values[6:9]
+    def linear(self, p: int) -> tuple[FloatArray, FloatArray]:
+        """Σ w A_i, shape (p, p), and Σ w b_i, shape (p,), with which the values begin."""
+        half = p * (p + 1) // 2
+        return symmetric(self.values[:half], p), self.values[half : half + p]
 
     @property
     def feature_squares(self) -> FloatArray:
@@ -78,14 +74,23 @@ def symmetric(upper: FloatArray, size: int) -> FloatArray:
     return out
 
 
+def _upper(matrix: FloatArray) -> FloatArray:
+    return matrix[np.triu_indices(len(matrix))]
+
+
+def _slopes(form: RowForm, theta: FloatArray | None) -> FloatArray:
+    return np.zeros((3, 4)) if theta is None else form.at(theta)
+
+
 @final
 @dataclass(frozen=True)
 class Program:
-    """A region, a weight and the von Mises–Fisher family on S², as loops take them."""
+    """A region, a weight and a family on S², as loops take them; without a form the von Mises–Fisher family."""
 
     border: RowBorder
     weight: str
     numbers: FloatArray
+    form: RowForm | None = None
 
     @property
     def block_size(self) -> int:
@@ -93,7 +98,7 @@ class Program:
         return _COSTLY_BLOCK if self.border.kind == "arcs" else _CHEAP_BLOCK
 
     def run(self, raw: RawBlock, task: str, theta: FloatArray | None = None) -> RowSums | None:
-        """The sums of a block for one of the `kinds.TASKS`, about θ (3,); None where rows are off the sphere.
+        """The sums of a block for one of the `kinds.TASKS`, about θ (p,); None where rows are off the sphere.
 
         Rows on a graphics card are summed there.
         """
@@ -122,30 +127,44 @@ class Program:
     ) -> RowSums | None:
         from tmsm.rowwise.loops import sum_block
 
-        out = np.zeros(HEAD + LENGTHS[task])
-        tree: Any = self.border.tree or _NO_TREE
+        form = self.form
+        out = np.zeros(HEAD + (LENGTHS if form is None else FORM_LENGTHS)[task])
+        at = np.zeros(3) if theta is None else np.ascontiguousarray(theta)
         sum_block(
             points, lon, lat, _NONE if weight is None else np.ascontiguousarray(weight),
-            BORDERS.index(self.border.kind), self.border.numbers, *tree,
+            BORDERS.index(self.border.kind), self.border.numbers, *self.border.tree,
             WEIGHTS.index(self.weight), self.numbers, TASKS.index(task),
-            np.zeros(3) if theta is None else np.ascontiguousarray(theta), out,
+            at, *(_NO_FORM if form is None else (form.rotation, form.factors, _slopes(form, theta))), out,
         )  # fmt: skip
-        return RowSums.of(out)
+        return self._found(out, task)
+
+    def _found(self, out: FloatArray, task: str) -> RowSums | None:
+        """The sums of the statistics, from those that a loop gave."""
+        found, form = RowSums.of(out), self.form
+        if form is None or found is None:
+            return found
+        values = found.values
+        if task == "squares":
+            squares = form.of_products @ symmetric(values, 9) @ form.of_products.T
+            return replace(found, values=_upper(squares))
+        sums, along = values[:60].reshape(6, 10), values[60:].reshape(3, 4)
+        return replace(found, values=np.append(_upper(form.A_of(sums)), form.b_of(sums, along)))
 
     def _on_device(self, raw: RawBlock, task: str, theta: FloatArray | None) -> RowSums | None:
-        from tmsm.rowwise.cuda import device_sums
+        given = raw.X, raw.weight, (self.weight, task), self.border, self.numbers
+        if self.form is not None:
+            from tmsm.rowwise.card_forms import form_device_sums
 
-        return RowSums.of(
-            device_sums(
-                raw.X, raw.weight, (self.border.kind, self.weight, task), np.append(self.border.numbers, 0.0),
-                self.border.tree or _NO_TREE, self.numbers, np.zeros(3) if theta is None else theta,
-            )
-        )  # fmt: skip
+            return self._found(form_device_sums(*given, self.form, _slopes(self.form, theta)), task)
+        from tmsm.rowwise.card_single import device_sums
+
+        return RowSums.of(device_sums(*given, np.zeros(3) if theta is None else theta))
 
 
 def program_of(model: Model, weight: Weight, region: Region) -> Program | None:
     """The loops for a model, a resolved weight and a region; None where only arrays will do."""
-    if not isinstance(model, VonMisesFisher) or not region.manifold.has_loops:
+    family = None if isinstance(model, VonMisesFisher) else model.row_form
+    if not region.manifold.has_loops or (family is None and not isinstance(model, VonMisesFisher)):
         return None
     border, form = region.row_border, weight.row_form()
     if border is None or form is None:
@@ -153,4 +172,4 @@ def program_of(model: Model, weight: Weight, region: Region) -> Program | None:
     kind, numbers = form
     if (kind == "constant") != (border.kind == "none") or (kind == "normal" and border.kind != "cap"):
         return None
-    return Program(border, kind, np.array([*numbers, 0.0]))
+    return Program(border, kind, np.array([*numbers, 0.0]), family)
