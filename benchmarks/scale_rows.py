@@ -149,7 +149,13 @@ def _thread_lines(setting, name, rows, region):
     work, *works = medians(fits, setting.repeats(5), processor_seconds)
     for n, spent, worked in zip(counts, others, works, strict=True):
         least = {2: 1.8, 8: 6.0}[n]
-        yield f"{name}: {n} threads over one", one / spent, "times", (least, np.inf), "caches and clocks in common"
+        yield (
+            f"{name}: {n} threads over one",
+            one / spent,
+            "times",
+            (least, np.inf),
+            "what one thread does before the passes",
+        )
         # Neighbours hardly disturb it: with as much work as on one thread, n threads are n times as fast.
         yield f"… work of {n} threads over that of one", worked / work, "times", (0, n / least), "handing blocks out"
     bits = {tmsm.ScoreMatching(MODEL, region, n_jobs=n).fit(rows).covariance_.tobytes() for n in (1, 2, 3)}
