@@ -6,7 +6,7 @@ import statistics
 import numpy as np
 
 import tmsm
-from benchmarks.measuring import seconds
+from benchmarks.measuring import processor_seconds, seconds
 from scenarios.cap import CAP, MODEL
 
 __all__ = ["cluster_lines"]
@@ -40,7 +40,9 @@ def cluster_lines(setting):
         spent = (_worked(client) - before) / repeats
         where = "arithmetic of the distance"
         yield "cap: seconds of all workers for 10⁸ rows", 1e8 * spent / len(held), "s", (0, 1.0), where
-        lone = [_worked_here(lambda: tmsm.ScoreMatching(MODEL, CAP, n_jobs=1).fit(setting.X)) for _ in range(repeats)]
+        lone = [
+            processor_seconds(lambda: tmsm.ScoreMatching(MODEL, CAP, n_jobs=1).fit(setting.X)) for _ in range(repeats)
+        ]
         share = spent / len(held) / (statistics.median(lone) / len(setting.X))
         yield "… over those of one thread with rows in memory", share, "times", (0, np.inf), "what Dask does beside"
 
@@ -63,9 +65,3 @@ def _median(fit, rows, repeats):
 def _worked(client):
     """Seconds that the processors have worked for all workers so far."""
     return sum(sum(times[:2]) for times in client.run(os.times).values())
-
-
-def _worked_here(function):
-    before = sum(os.times()[:2])
-    function()
-    return sum(os.times()[:2]) - before

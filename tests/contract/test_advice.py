@@ -22,7 +22,7 @@ OUT_OF_REACH = {
     "sums are not added": r"^Sums (about|with)|^These sums|load_moments\(",
     "points have no weights of their own": "sample_weight",
     "seeds are whole numbers": "random_state must be",
-    "numbers of processors": "n_jobs must not be",
+    "numbers of processors": r"n_jobs must not be|\(n_jobs\)",
     "tables in memory": (
         r"[Tt]able (must|has|is|holds|of)|table_to_xyz|one direction a row is wanted|backend must|is lazy"
     ),
@@ -48,6 +48,7 @@ OUT_OF_REACH = {
     "programs of a terminal": "ogr2ogr",
     "angles and rotations as points": "angles_to_torus|Rotations",
     "options of maps that the command leaves alone": "basis='series'|method='likelihood'",
+    "what is asked of workers": r"^\(__import__",
     "interactions that are put together by hand": "InteractingModel",
 }
 # Kinds that no option of the command names: what they say is never heard there.
@@ -56,7 +57,7 @@ UNHEARD = re.compile(
     r"|regions/(rotation_cap|axis_within|angle_box|implicit|geodesic_ball)"
     r"|models/(torus|torus_mean|torus_orbits|sine_von_mises|cosine_von_mises|trigonometric|matrix_fisher"
     r"|exponential_family|hyperboloid|boosted|log_density|rough_functions|extrinsic)|foundation/(autodiff|parametric)"
-    r"|numerics/torus_integral"
+    r"|numerics/torus_integral|data/dask_(arrays|collections|frames|source)"
 )
 
 

@@ -22,7 +22,7 @@ def is_dask(X: Any) -> bool:
 def _collection(X: Any) -> Any:
     if type(X).__module__.partition(".")[0] == "dask":
         return X
-    for one in (X, None if hasattr(X, "columns") else getattr(X, "data", None)):
+    for one in (X, None if hasattr(type(X), "columns") else getattr(X, "data", None)):
         if hasattr(one, "__dask_graph__") and hasattr(one, "to_delayed"):
             return one
     return None
