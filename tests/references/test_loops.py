@@ -1,11 +1,16 @@
 """Sums by compiled loops against those by arrays, on every border, weight and task that the loops know."""
 
+import pkgutil
 import threading
+from importlib import import_module
 
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
 import tmsm
+import tmsm.numerics
+import tmsm.rowwise
 from tmsm import weights
 from tmsm.data.rows import Rows
 from tmsm.data.sources import RawBlock
@@ -327,3 +332,19 @@ def test_large_tables_go_by_loops_however_few_rows_of_a_block_lie_inside(monkeyp
     monkeypatch.setattr(stacked, "_FEWEST_ROWS", 1500)
     assert len(block.X) < 1500
     assert type(equations.terms(block)) is not type(by_arrays)
+
+
+def test_what_may_add_in_any_order_is_part_of_who_calls_it():
+    """Else a process that has compiled it would add in another order than one that has read it from the disk."""
+    found = []
+    for package in (tmsm.numerics, tmsm.rowwise, tmsm.manifolds):
+        for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if "card" in info.name or info.name.endswith("cuda"):  # of graphics cards
+                continue
+            for one in vars(import_module(info.name)).values():
+                if isinstance(one, Dispatcher) and one.py_func.__module__ == info.name:
+                    fast = one.targetoptions.get("fastmath", False)
+                    found.append((one.py_func.__name__, bool(fast), bool(one.targetoptions.get("forceinline"))))
+    assert sum(fast for _, fast, _ in found) > 20
+    # Nobody calls this one but Python.
+    assert [name for name, fast, inlined in found if fast and not inlined] == ["_convert"]

@@ -7,7 +7,14 @@ from typing import Any
 
 import numba
 
-__all__ = ["compiled"]
+__all__ = ["LOOP", "STAGE", "compiled"]
+
+# Options of a loop over rows.
+LOOP: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+# Those of one that other loops call.  Sums may be added in any order, products fused; NaN and infinity stay what they
+# are.  It becomes a part of each of them: copies that are compiled apart may add in another order, and which copy a
+# process takes depends on what it has compiled by itself and what it has read from the disk.
+STAGE: dict[str, Any] = {**LOOP, "fastmath": {"reassoc", "contract", "arcp", "nsz"}, "forceinline": True}
 
 
 def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:

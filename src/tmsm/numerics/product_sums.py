@@ -6,22 +6,15 @@ hundred rows at a time, these stay where they are fastest to reach, and no array
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tmsm.foundation.arrays import FloatArray
-from tmsm.foundation.compiled import compiled
+from tmsm.foundation.compiled import STAGE, compiled
 
 __all__ = ["contracted_products", "product_gram", "product_sum"]
 
 # Rows at a time.
 _CHUNK = 512
-_OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-}
 
 
 def product_gram(U: FloatArray, V: FloatArray, weight: FloatArray | float) -> FloatArray:
@@ -63,26 +56,26 @@ def _columns(X: FloatArray) -> FloatArray:
     return np.ascontiguousarray(X.T)
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _fill(u, v, w, z, out):  # type: ignore[no-untyped-def]
     """The sums u v + w z, row by row."""
     for r in range(out.size):
         out[r] = u[r] * v[r] + w[r] * z[r]
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _add(u, v, w, z, out):  # type: ignore[no-untyped-def]
     for r in range(out.size):
         out[r] += u[r] * v[r] + w[r] * z[r]
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _scale(w, u, out):  # type: ignore[no-untyped-def]
     for r in range(out.size):
         out[r] = w[r] * u[r]
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _four_dots(u, a, b, c, d):  # type: ignore[no-untyped-def]
     """Dot products of u with a, b, c and d: each number of u is read once for all four."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
@@ -94,7 +87,7 @@ def _four_dots(u, a, b, c, d):  # type: ignore[no-untyped-def]
     return first, second, third, fourth
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _gram(U, V, weights):  # type: ignore[no-untyped-def]
     D, n = U.shape
     K = D * (D + 1) // 2
@@ -123,7 +116,7 @@ def _gram(U, V, weights):  # type: ignore[no-untyped-def]
     return total[:K, :K].copy()
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _moment(U, V, weights, symmetric):  # type: ignore[no-untyped-def]
     D, n = U.shape
     total = np.zeros((D, D + 3))
@@ -151,7 +144,7 @@ def _moment(U, V, weights, symmetric):  # type: ignore[no-untyped-def]
     return total[:, :D].copy()
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _products(U, V, out, add):  # type: ignore[no-untyped-def]
     D, n = U.shape
     for start in range(0, n, _CHUNK):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tmsm.foundation.compiled import compiled
+from tmsm.foundation.compiled import LOOP, compiled
 from tmsm.rowwise.kinds import BORDERS, HEAD, ON_BORDER, TASKS, WEIGHTS
 from tmsm.rowwise.quadratic import chart_stage, form_stage, moment_stage, square_stage, turn_stage
 from tmsm.rowwise.stages import (
@@ -30,7 +30,7 @@ _SUMS, _SQUARES = TASKS.index("sums"), TASKS.index("squares")
 _CHUNK = 256
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(**LOOP)
 def sum_block(  # type: ignore[no-untyped-def]
     points, lon, lat, weight, border_kind, border, boxes, arcs, first, weight_kind, numbers,
     task, theta, rotation, factors, slopes, out,

@@ -10,7 +10,7 @@ F the matrix of a statistic LᵀFL.  So their sums are those of Q and k times mo
 
 from __future__ import annotations
 
-from tmsm.foundation.compiled import compiled
+from tmsm.foundation.compiled import LOOP, STAGE, compiled
 from tmsm.rowwise.stages import gram_stage
 
 __all__ = [
@@ -26,8 +26,6 @@ __all__ = [
     "turn_row",
     "turn_stage",
 ]
-
-_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 
 
 @compiled(inline="always")
@@ -84,14 +82,14 @@ def product_row(q0, q1, q2, q3, q4, q5, k0, k1, k2, p, q, r, f, g, h, twice):  #
     )
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def turn_stage(x, y, z, rotation, m, p, q, r):  # type: ignore[no-untyped-def]
     """Turn vectors."""
     for i in range(m):
         p[i], q[i], r[i] = turn_row(x[i], y[i], z[i], rotation)
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def chart_stage(rows, m, factors, monomials):  # type: ignore[no-untyped-def]
     """The monomials 1, L and L_i L_j, i ≤ j, row by row, shape (10, ·)."""
     x, y, z, t, r, half = rows[0], rows[1], rows[2], factors[0], factors[1], factors[2]
@@ -108,7 +106,7 @@ def chart_stage(rows, m, factors, monomials):  # type: ignore[no-untyped-def]
             at += 1
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def form_stage(rows, a, c, delta, s, m, factors, Q, k):  # type: ignore[no-untyped-def]
     """Q (6, ·) and k (3, ·), times the weights of the rows, which are points and ν, shape (6, ·)."""
     x, y, z, u, v, w = rows[0], rows[1], rows[2], rows[3], rows[4], rows[5]
@@ -120,7 +118,7 @@ def form_stage(rows, a, c, delta, s, m, factors, Q, k):  # type: ignore[no-untyp
         )
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def product_stage(rows, others, m, out):  # type: ignore[no-untyped-def]
     """Add the products of rows of one array with those of another."""
     at = 0
@@ -135,14 +133,14 @@ def product_stage(rows, others, m, out):  # type: ignore[no-untyped-def]
             at += 1
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(**LOOP)
 def moment_stage(Q, k, monomials, m, out):  # type: ignore[no-untyped-def]
     """Add the sums of A and b: Q times the monomials (6, 10), and k times the first four of them (3, 4)."""
     product_stage(Q, monomials, m, out)
     product_stage(k, monomials[:4], m, out[60:])
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def residual_stage(Q, k, monomials, m, slopes, e):  # type: ignore[no-untyped-def]
     """The nine numbers of a residual, shape (9, ·), at the θ with these slopes."""
     p, q, r = monomials[1], monomials[2], monomials[3]
@@ -160,7 +158,7 @@ def residual_stage(Q, k, monomials, m, slopes, e):  # type: ignore[no-untyped-de
         )
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(**LOOP)
 def square_stage(Q, k, monomials, m, slopes, e, out):  # type: ignore[no-untyped-def]
     """Add the products of each two of those nine numbers."""
     residual_stage(Q, k, monomials, m, slopes, e)

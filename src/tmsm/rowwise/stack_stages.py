@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tmsm.foundation.compiled import compiled
+from tmsm.foundation.compiled import STAGE, compiled
 from tmsm.rowwise.stack_functions import coordinate_row, cube_rows, gradient_row, square_rows, stream_row
 from tmsm.rowwise.stages import saturating_stage
 
@@ -25,7 +25,6 @@ __all__ = [
 
 # Those of two coordinates up to the highest degree.
 _MONOMIALS = 10
-_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 
 
 @compiled(nogil=True)
@@ -37,7 +36,7 @@ def polynomial_room(size):  # type: ignore[no-untyped-def]
     return u, bends, slopes, products, h, h1, h2, laplacian
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def coordinate_stage(X, start, m, center, axes, u, slopes, bends, products):  # type: ignore[no-untyped-def]
     """The u_j (2, ·), their tangent gradients (2, 3, ·), Laplacians (2, ·) and the products of gradients (3, ·)."""
     x, y, z = X[0], X[1], X[2]
@@ -54,7 +53,7 @@ def coordinate_stage(X, start, m, center, axes, u, slopes, bends, products):  # 
             product[i] = left[0, i] * right[0, i] + left[1, i] * right[1, i] + left[2, i] * right[2, i]
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def monomial_stage(m, count, u, bends, products, h, h1, h2, laplacian):  # type: ignore[no-untyped-def]
     """Monomials of (u₁, u₂) by degree, u₁ first, with ∂/∂u₁, ∂/∂u₂ and the Laplacian."""
     s, t, ds, dt = u[0], u[1], bends[0], bends[1]
@@ -80,14 +79,14 @@ def monomial_stage(m, count, u, bends, products, h, h1, h2, laplacian):  # type:
             h[9, i], h1[9, i], h2[9, i], laplacian[9, i] = d
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def weight_stage(d, start, m, scales, g, slope):  # type: ignore[no-untyped-def]
     """Values of g = 1 − exp(−d/scale) and of its derivative for each scale, shapes (q, ·)."""
     for k in range(len(scales)):
         saturating_stage(d[start:], m, scales[k], g[k], slope[k])
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def dot_stage(slopes, V, m, out):  # type: ignore[no-untyped-def]
     """⟨∇u_j, v⟩ for j = 1, 2, shape (2, ·)."""
     for j in range(2):
@@ -96,7 +95,7 @@ def dot_stage(slopes, V, m, out):  # type: ignore[no-untyped-def]
             dot[i] = p[i] * V[0, i] + q[i] * V[1, i] + r[i] * V[2, i]
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def gradient_stage(m, g, slope, h1, h2, laplacian, along, across, e):  # type: ignore[no-untyped-def]
     """Put g ⟨∇h, ψ⟩ + g Δh + ⟨∇g, ∇h⟩ into e."""
     a, b, p, q = along[0], along[1], across[0], across[1]
@@ -104,7 +103,7 @@ def gradient_stage(m, g, slope, h1, h2, laplacian, along, across, e):  # type: i
         e[i] = gradient_row(g[i], slope[i], h1[i], h2[i], laplacian[i], a[i], b[i], p[i], q[i])
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def stream_stage(m, g, slope, h, h1, h2, turned, side, e):  # type: ignore[no-untyped-def]
     """Put −⟨g ∇h + h ∇g, Jψ⟩ into e."""
     a, b = turned[0], turned[1]
@@ -112,14 +111,14 @@ def stream_stage(m, g, slope, h, h1, h2, turned, side, e):  # type: ignore[no-un
         e[i] = stream_row(g[i], slope[i], h[i], h1[i], h2[i], a[i], b[i], side[i])
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def weigh_stage(m, s, g, slope, sg, ss):  # type: ignore[no-untyped-def]
     """Both times the weights of the rows."""
     for i in range(m):
         sg[i], ss[i] = s[i] * g[i], s[i] * slope[i]
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def cross_stage(X, start, V, first, m, out):  # type: ignore[no-untyped-def]
     """Put x × v into out, for columns of V from a first one on."""
     for i in range(m):

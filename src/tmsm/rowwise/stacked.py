@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tmsm.foundation.compiled import compiled
+from tmsm.foundation.compiled import LOOP, STAGE, compiled
 from tmsm.rowwise.kinds import FIELDS
 from tmsm.rowwise.stack_functions import statistic_row
 from tmsm.rowwise.stack_stages import (
@@ -28,10 +28,9 @@ __all__ = ["stack_residuals", "stack_sums"]
 _STATISTICS, _GRADIENTS = FIELDS.index("statistics"), FIELDS.index("gradients")
 # Rows of a chunk: the tables of its polynomials stay in a near cache.
 _CHUNK = 128
-_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _statistic_rows(X, G, start, m, theta, g, slope, E, row):  # type: ignore[no-untyped-def]
     """Put g (ψ − 2x) + ∇g into three rows of E."""
     x, y, z = X[0], X[1], X[2]
@@ -43,7 +42,7 @@ def _statistic_rows(X, G, start, m, theta, g, slope, E, row):  # type: ignore[no
             e[k] = statistic_row(own[k], along, 2.0, p, g[i], slope[i] * normal[k])
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(**LOOP)
 def stack_residuals(X, d, G, center, axes, scales, parts, theta, E):  # type: ignore[no-untyped-def]
     """Put e_i(θ) of rows, given by columns (3, n), into E (m, n)."""
     n = X.shape[1]
@@ -87,7 +86,7 @@ def stack_residuals(X, d, G, center, axes, scales, parts, theta, E):  # type: ig
                 row += 1
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _add_statistics(X, G, start, m, g, slope, A, b):  # type: ignore[no-untyped-def]
     """Add the sums of g P and of ∇g − 2 g x."""
     total = 0.0
@@ -110,7 +109,7 @@ def _add_statistics(X, G, start, m, g, slope, A, b):  # type: ignore[no-untyped-
         b[j] += f
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _add_gradient(m, g, slope, h1, h2, laplacian, slopes, across, A):  # type: ignore[no-untyped-def]
     """Add the sums of g ∇h to a row of A, and return that of g Δh + ⟨∇g, ∇h⟩."""
     p = q = r = f = 0.0
@@ -127,7 +126,7 @@ def _add_gradient(m, g, slope, h1, h2, laplacian, slopes, across, A):  # type: i
     return f
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _add_stream(m, g, slope, h, h1, h2, spun, side, A):  # type: ignore[no-untyped-def]
     """Add the sums of J(g ∇h + h ∇g) to a row of A."""
     p = q = r = 0.0
@@ -142,7 +141,7 @@ def _add_stream(m, g, slope, h, h1, h2, spun, side, A):  # type: ignore[no-untyp
     A[2] += r
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(**LOOP)
 def stack_sums(X, d, G, center, axes, scales, parts, weight, A, b):  # type: ignore[no-untyped-def]
     """Add Σ w A_i to A (m, 3) and Σ w b_i to b (m,); ``weight`` is empty where all count alike."""
     n = X.shape[1]

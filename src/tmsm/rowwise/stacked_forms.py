@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tmsm.foundation.compiled import compiled
+from tmsm.foundation.compiled import LOOP, STAGE, compiled
 from tmsm.rowwise.kinds import FIELDS
 from tmsm.rowwise.quadratic import chart_stage, form_stage, moment_stage, product_stage, residual_stage
 from tmsm.rowwise.stack_stages import (
@@ -27,10 +27,9 @@ __all__ = ["form_residuals", "form_sums"]
 
 _STATISTICS, _GRADIENTS = FIELDS.index("statistics"), FIELDS.index("gradients")
 _CHUNK = 128
-_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _slope_stage(L, m, slopes, factors, psi):  # type: ignore[no-untyped-def]
     """Vectors with ∇(θ·t) for their tangent parts, shape (3, ·)."""
     p, q, r = L[1], L[2], L[3]
@@ -41,7 +40,7 @@ def _slope_stage(L, m, slopes, factors, psi):  # type: ignore[no-untyped-def]
             out[i] = a + b * p[i] + c * q[i] + d * r[i]
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _side_stage(U, V, m, hand, out):  # type: ignore[no-untyped-def]
     """⟨u, v⟩ of vectors, and u times the sign that a right angle has in the family's frame."""
     for i in range(m):
@@ -49,7 +48,7 @@ def _side_stage(U, V, m, hand, out):  # type: ignore[no-untyped-def]
         out[i] = U[0, i] * V[0, i] + U[1, i] * V[1, i] + U[2, i] * V[2, i]
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _mixed_stage(mixing, e, m, E):  # type: ignore[no-untyped-def]
     """The residuals of the statistics from the nine numbers of a row, shape (p, ·)."""
     for k in range(len(mixing)):
@@ -63,7 +62,7 @@ def _mixed_stage(mixing, e, m, E):  # type: ignore[no-untyped-def]
                     out[i] += f * own[i]
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(**LOOP)
 def form_residuals(rows, d, center, axes, scales, parts, factors, slopes, mixing, E):  # type: ignore[no-untyped-def]
     """Put e_i of rows, points and ∇d by columns (6, n), into E (m, n), at the θ with these slopes."""
     n = rows.shape[1]
@@ -106,7 +105,7 @@ def form_residuals(rows, d, center, axes, scales, parts, factors, slopes, mixing
                 row += 1
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _gradient_field(m, g, slope, h1, h2, laplacian, units, across, V):  # type: ignore[no-untyped-def]
     """V = g ∇h, shape (3, ·), and the sum of its divergence."""
     U, W, a, b = units[0], units[1], across[0], across[1]
@@ -118,7 +117,7 @@ def _gradient_field(m, g, slope, h1, h2, laplacian, units, across, V):  # type: 
     return total
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def _stream_field(m, g, slope, h, h1, h2, spun, side, hand, V):  # type: ignore[no-untyped-def]
     """V = J(g ∇h + h ∇g), shape (3, ·)."""
     U, W = spun[0], spun[1]
@@ -130,7 +129,7 @@ def _stream_field(m, g, slope, h, h1, h2, spun, side, hand, V):  # type: ignore[
         r[i] = s * U[2, i] + t * W[2, i] + c * side[2, i]
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(**LOOP)
 def form_sums(rows, d, center, axes, scales, parts, weight, factors, statistics, fields, pushes):  # type: ignore[no-untyped-def]
     """Add, for each part with statistics, the sums of `moment_stage` to a row of ``statistics``.
 

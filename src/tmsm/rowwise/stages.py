@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from tmsm.foundation.compiled import compiled
+from tmsm.foundation.compiled import LOOP, STAGE, compiled
 from tmsm.manifolds.lonlat_loops import place_row
 from tmsm.regions.polygon.arcs import nearest_arc
 from tmsm.rowwise.functions import cap_row, moment_row, normal_row, residual_row, saturating_row
@@ -27,12 +27,8 @@ __all__ = [
     "sum_stage",
 ]
 
-# Sums may be added in any order, products fused; NaN and infinity stay what they are.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
-_OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": _FAST}
 
-
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def point_stage(flat, start, m, x, y, z):  # type: ignore[no-untyped-def]
     """Rows of three coordinates, moved onto the sphere where rounding has them off it; how many are off it for good."""
     moved = wrong = 0
@@ -50,7 +46,7 @@ def point_stage(flat, start, m, x, y, z):  # type: ignore[no-untyped-def]
     return wrong
 
 
-@compiled(nogil=True, error_model="numpy", fastmath={"contract"})
+@compiled(**{**STAGE, "fastmath": {"contract"}})
 def degree_stage(lon, lat, start, m, x, y, z):  # type: ignore[no-untyped-def]
     """Points at longitudes and latitudes in degrees; how many are no such numbers."""
     wrong = 0
@@ -61,7 +57,7 @@ def degree_stage(lon, lat, start, m, x, y, z):  # type: ignore[no-untyped-def]
     return wrong
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def cap_stage(x, y, z, m, center, d, u, v, w, laplacian):  # type: ignore[no-untyped-def]
     """The border of a cap: center (3,) and radius in one array."""
     a, b, c, radius = center[0], center[1], center[2], center[3]
@@ -69,14 +65,14 @@ def cap_stage(x, y, z, m, center, d, u, v, w, laplacian):  # type: ignore[no-unt
         d[i], u[i], v[i], w[i], laplacian[i] = cap_row(x[i], y[i], z[i], a, b, c, radius)
 
 
-@compiled(nogil=True, error_model="numpy")
+@compiled(**LOOP)
 def arc_stage(x, y, z, m, boxes, arcs, first, stack, bounds, d, u, v, w):  # type: ignore[no-untyped-def]
     """A border of arcs, by their tree."""
     for i in range(m):
         d[i], u[i], v[i], w[i] = nearest_arc(boxes, arcs, first, x[i], y[i], z[i], stack, bounds)
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def saturating_stage(d, m, scale, a, delta):  # type: ignore[no-untyped-def]
     """The distance near the border, constant far from it."""
     inverse = 1.0 / scale
@@ -84,7 +80,7 @@ def saturating_stage(d, m, scale, a, delta):  # type: ignore[no-untyped-def]
         a[i], delta[i] = saturating_row(d[i], inverse)
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def normal_stage(d, laplacian, m, reach, power, c, delta):  # type: ignore[no-untyped-def]
     """Only motion across the border is damped."""
     inverse = 1.0 / reach
@@ -96,7 +92,7 @@ def normal_stage(d, laplacian, m, reach, power, c, delta):  # type: ignore[no-un
             c[i], delta[i] = normal_row(d[i], laplacian[i], inverse, power)
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def sum_stage(x, y, z, u, v, w, a, c, delta, s, m, out):  # type: ignore[no-untyped-def]
     """Add s A_i, its upper triangle row by row, and s b_i, with weights s of the rows."""
     t0 = t1 = t2 = t3 = t4 = t5 = t6 = t7 = t8 = 0.0
@@ -124,7 +120,7 @@ def sum_stage(x, y, z, u, v, w, a, c, delta, s, m, out):  # type: ignore[no-unty
     out[8] += t8
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def residual_stage(x, y, z, u, v, w, a, c, delta, s, m, theta, e, f, g):  # type: ignore[no-untyped-def]
     """The residual of each row at θ, times its weight."""
     p, q, r = theta[0], theta[1], theta[2]
@@ -134,7 +130,7 @@ def residual_stage(x, y, z, u, v, w, a, c, delta, s, m, theta, e, f, g):  # type
         )
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def feature_stage(x, y, z, u, v, w, a, c, s, m, features):  # type: ignore[no-untyped-def]
     """The upper triangle of A_i, row by row, times the weight of the row: six rows of an array."""
     f0, f1, f2, f3, f4, f5 = features[0], features[1], features[2], features[3], features[4], features[5]
@@ -144,7 +140,7 @@ def feature_stage(x, y, z, u, v, w, a, c, s, m, features):  # type: ignore[no-un
         )
 
 
-@compiled(**_OPTIONS)
+@compiled(**STAGE)
 def gram_stage(rows, m, out):  # type: ignore[no-untyped-def]
     """Add the products of each two rows of an array (k, at least m), the upper triangle row by row."""
     at = 0
