@@ -2,7 +2,9 @@
 
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import pairwise
+from multiprocessing import current_process, get_context
 from threading import Lock
 
 import dask
@@ -148,6 +150,13 @@ def test_rows_outside(X):
     assert fit.n_samples_ == N
 
 
+def masked(values):
+    """With one entry that does not count."""
+    found = np.ma.array(values, mask=False)
+    found[600] = np.ma.masked
+    return found
+
+
 def _with(table, row, **values):
     changed = table.copy()
     for name, value in values.items():
@@ -168,6 +177,8 @@ def _with(table, row, **values):
         (lambda X, t: array(X.astype(str)), "must be numbers"),
         (lambda X, t: frame(t.rename(columns={"lon": "a", "lat": "b"})), r"it has 'a', 'b'.*frame.rename\(columns"),
         (lambda X, t: frame(t.assign(ra=t.lon, dec=t.lat)), r"several frames.*frame\[\[longitude, latitude\]\]"),
+        (lambda X, t: frame(t)[["lon", "lon", "lat"]], "several columns 'lon': rename or drop all but one of each"),
+        (lambda X, t: array(masked(X)), "partition 1: X has 1 of 500 rows .first: row 100. with masked entries"),
         (lambda X, t: dask.delayed(X), "a Dask Delayed.*from_delayed"),
         (lambda X, t: dask.bag.from_sequence([1, 2]), "a Dask Bag, which holds no points"),
     ],
@@ -177,16 +188,49 @@ def test_bad_rows_are_said(call, message, X, table):
         tmsm.ScoreMatching(MODEL, COAST).fit(call(X, table))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
+BESIDE = [
         ({"groups": np.arange(7)}, r"groups must have one entry for each of the 2,400 rows of X; got shape \(7,\)"),
+        ({"sample_weight": masked(np.ones(N))}, "partition 1: sample_weight has 1 of 500 rows .*row 100. with masked"),
+        ({"covariates": da.from_array(masked(np.arange(N)), chunks=500)}, "partition 1: covariates has 1 of 500 rows"),
+        ({"groups": masked(np.arange(N))}, "partition 1, row 100 has no value in the column 'groups'"),
         ({"groups": "storm"}, "The Dask array has no columns with names: give groups as an array"),
         ({"sample_weight": np.arange(N) - 700.0}, "partition 0: sample_weight must be finite and not negative; 500 of"),
         ({"covariates": np.where(np.arange(N) == 600, np.nan, 1.0)}, "1 of 2,400 rows with missing.*row 600"),
         ({"covariates": da.from_array(np.where(np.arange(N) == 600, np.nan, 1.0), chunks=600)}, "partition 1.*row 100"),
-    ],
-)  # fmt: skip
+    ]  # fmt: skip
+
+
+def test_samples_are_spread_evenly_however_unequal_parts_are(X, table, monkeypatch):
+    """One row of every so many: a large part counts as many as it has rows."""
+    monkeypatch.setattr("tmsm.data.dask_source._SURVEYED", 600)
+    monkeypatch.setattr("tmsm.data.rows._SAMPLE_ROWS", 600)
+    ordered = table.sort_values("lon").reset_index(drop=True)
+    cuts = [0, *range(10, 410, 10), N]
+    pieces = [ordered.iloc[a:b] for a, b in pairwise(cuts)]
+    rows = dd.from_delayed([dask.delayed(piece) for piece in pieces], meta=ordered.iloc[:0])
+    fits = [tmsm.ScoreMatching(MODEL, COAST).fit(one) for one in (rows, ordered)]
+    same(*fits)
+    assert fits[0].goodness_of_fit_.p_value == pytest.approx(fits[1].goodness_of_fit_.p_value, rel=1e-6)
+    np.testing.assert_allclose(fits[0].result_.kept.sample().X, fits[1].result_.kept.sample().X, atol=1e-15)
+
+
+def test_a_process_that_may_start_no_others_uses_threads(X):
+    """As workers of Dask are."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=_daemon) as pool:
+        found = pool.submit(_fitted_by_threads, X).result()
+    expected = tmsm.ScoreMatching(MODEL, COAST, "saturating").fit(array(X))
+    np.testing.assert_array_equal(found, expected.natural_params_)
+
+
+def _daemon():
+    current_process()._config["daemon"] = True
+
+
+def _fitted_by_threads(X):
+    return tmsm.ScoreMatching(MODEL, COAST, "saturating", n_jobs=2).fit(array(X)).natural_params_
+
+
+@pytest.mark.parametrize(("given", "message"), BESIDE)
 def test_bad_columns_beside_an_array_are_said(given, message, X):
     with pytest.raises((ValueError, TypeError), match=message):
         tmsm.ScoreMatching(MODEL, COAST).fit(array(X), **given)
@@ -198,6 +242,10 @@ def test_columns_of_a_frame_are_named(X, table):
         fit(frame(table), groups="storms")
     with pytest.raises(TypeError, match="sample_weight must be the name of a column"):
         fit(frame(table), sample_weight=table.w)
+    with pytest.raises(TypeError, match="sample_weight must be the name of a column"):
+        fit(frame(table), sample_weight=frame(table.assign(w=2.0)).w)
+    rows = frame(table)
+    same(tmsm.ScoreMatching(MODEL, COAST).fit(rows, sample_weight=rows.w), fit(rows, sample_weight="w"))
     with pytest.raises(ValueError, match="partition 0, row 3 has no value in the column 'storm'"):
         fit(_with(table, 3, storm=None), groups="storm")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
@@ -18,7 +19,7 @@ from tmsm.data.sources import RawBlock, Source
 from tmsm.data.table_columns import Labels
 from tmsm.foundation.clusters import dask
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
-from tmsm.foundation.validation import check_sample_weight
+from tmsm.foundation.validation import check_sample_weight, refuse_masked
 from tmsm.manifolds import Manifold
 
 __all__ = ["ArrayParts", "ArrayReader"]
@@ -54,8 +55,11 @@ class ArrayReader(PartReader):
 
     def rows(self, k: int, part: Any) -> RawBlock:
         X, weight, labels, covariates = part
-        X = np.asarray(in_memory(X))
         where = f"{self.title}, partition {k:,}"
+        for what, values in (("X", X), ("sample_weight", weight), ("covariates", covariates)):
+            with _whose(where):
+                refuse_masked(values, what)
+        X = np.asarray(in_memory(X))
         for what, beside in (("sample_weight", weight), ("groups", labels), ("covariates", covariates)):
             if beside is not None and len(beside) != len(X):
                 raise InvalidInputError(
@@ -63,10 +67,8 @@ class ArrayReader(PartReader):
                     "how long chunks are with compute_chunk_sizes()."
                 )
         if weight is not None and len(X):
-            try:
+            with _whose(where):
                 weight = check_sample_weight(np.asarray(weight), len(X))
-            except InvalidInputError as error:
-                raise InvalidInputError(f"{where}: {error}") from None
         codes = None if self.labels is None else self.labels.codes(label_batch(k, labels))
         if covariates is not None:
             covariates = np.asarray(covariates, dtype=np.float64).reshape(len(X), -1)
@@ -79,10 +81,20 @@ class ArrayReader(PartReader):
         return RawBlock(0, X, weight, codes, covariates)
 
 
+@contextmanager
+def _whose(where: str) -> Iterator[None]:
+    """What is wrong with something, with the place where it is."""
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{where}: {error}") from None
+
+
 def label_batch(k: int, labels: Any) -> Batch:
     """The labels of a chunk as a column of a batch."""
     pa = arrow()
-    column = pa.array(np.asarray(labels), from_pandas=True)
+    mask = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else None
+    column = pa.array(np.asarray(labels), from_pandas=True, mask=mask)
     return Batch(pa.RecordBatch.from_arrays([column], names=[_LABELS]), f"{_TITLE}, partition {k:,}", 0)
 
 
@@ -173,7 +185,7 @@ class ArrayParts(DaskSource):
         if hasattr(values, "to_dask_array"):  # a frame, or a column of one
             values = (values.astype(object) if what == "groups" else values).to_dask_array()
         if not hasattr(values, "__dask_graph__"):
-            values = dask("dask.array").from_array(np.asarray(values), chunks=-1)
+            values = dask("dask.array").from_array(np.asanyarray(values), chunks=-1)
         if any(math.isnan(n) for n in values.chunks[0]):
             if self.lengths_before is None and values.numblocks[0] == self.X.numblocks[0]:
                 return values  # each part is checked when it is read

@@ -8,7 +8,8 @@ from tmsm.data.dask_arrays import ArrayParts
 from tmsm.data.dask_frames import FrameHeader, FrameSource
 from tmsm.data.sources import Source
 from tmsm.data.table_columns import Coordinates
-from tmsm.foundation.errors import InvalidTypeError
+from tmsm.foundation.errors import InvalidInputError, InvalidTypeError, UnknownColumnsError
+from tmsm.foundation.filters import named_list
 from tmsm.manifolds import Manifold
 
 __all__ = ["dask_source", "is_dask"]
@@ -41,7 +42,15 @@ def dask_source(
     if hasattr(kind, "chunks") and hasattr(kind, "ndim"):
         source = ArrayParts.of(found, manifold)
     elif hasattr(kind, "columns") and hasattr(kind, "npartitions"):
-        source = FrameSource(found, Coordinates.find(FrameHeader(found), manifold, on_sphere=on_sphere))
+        header = FrameHeader(found)
+        try:
+            source = FrameSource(found, Coordinates.find(header, manifold, on_sphere=on_sphere))
+        except UnknownColumnsError:
+            if twice := header.twice:
+                raise InvalidInputError(
+                    f"The Dask frame has several columns {named_list(twice)}: rename or drop all but one of each."
+                ) from None
+            raise
     else:
         raise InvalidTypeError(
             f"X is a Dask {kind.__name__}, which holds no points: give an array (n, D), or a frame with columns "

@@ -34,6 +34,11 @@ class FrameHeader(ColumnTable):
         self._names = [str(name) for name in collection.columns]
 
     @property
+    def twice(self) -> list[str]:
+        """Names that several columns have."""
+        return sorted({name for name in self._names if self._names.count(name) > 1})
+
+    @property
     def schema(self) -> Any:
         pa = arrow()
         return pa.schema([pa.field(name, pa.null()) for name in self._names])
@@ -141,14 +146,21 @@ class FrameSource(DaskSource):
     def covariate_names(self) -> tuple[str, ...]:
         return self.others
 
+    def _name_of(self, column: Any) -> Any:
+        """The name of a column of this frame, where one is given; else what is given."""
+        name = getattr(column, "name", None)
+        own = self.collection[name] if name in list(self.collection.columns) else None
+        return str(name) if own is not None and getattr(column, "_name", None) == getattr(own, "_name", "") else column
+
     def grouped(self, labels: Any) -> Source:
-        return replace(self, labels=named_column(self._header, labels, "groups", self.title))
+        return replace(self, labels=named_column(self._header, self._name_of(labels), "groups", self.title))
 
     def described(self, covariates: Any) -> Source:
-        return replace(self, others=covariate_columns(self._header, covariates, self.coordinates, self.title))
+        names = self._name_of(covariates)
+        return replace(self, others=covariate_columns(self._header, names, self.coordinates, self.title))
 
     def weighted_by(self, weight: Any) -> Source:
-        return replace(self, weight=named_column(self._header, weight, "sample_weight", self.title))
+        return replace(self, weight=named_column(self._header, self._name_of(weight), "sample_weight", self.title))
 
     def explain(self, error: NoPointsError) -> InvalidInputError:
         bare = FrameReader(TableRows(self.coordinates))

@@ -194,10 +194,13 @@ class DaskSource(StreamedSource):
         return found
 
     def sample(self, n: int) -> RawBlock:
-        """At most n rows, spread evenly: of those that were surveyed the ones next to every so many of the whole."""
-        if self.lengths_before is not None:
-            return super(StreamedSource, self).sample(n)
+        """At most n rows, spread evenly: of those that were surveyed the ones next to every so many of the whole.
+
+        Where a part is so much larger than the others that too few of its rows were, all parts are read again.
+        """
         stride, first, parts = self.stride(n), 0, list[RawBlock]()
+        if self.lengths_before is not None or max(self._surveyed.steps) > stride:
+            return super(StreamedSource, self).sample(n)
         found = self._surveyed
         for length, step, kept in zip(found.lengths, found.steps, found.kept, strict=True):
             wanted = np.arange((-first) % stride, length, stride)

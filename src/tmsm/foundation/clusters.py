@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import current_process
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -226,7 +227,8 @@ def _here(function: Parcel, alone: Sequence[Parcel], parts: Sequence[Any], lengt
         found = (_fetched(function, alone, graph, leaf.key, get) for graph, leaf in zip(graphs, leaves, strict=True))
         return _tree_sum(with_progress(found, len(parts), "summing rows", _counts(lengths)))
     sizeof = dask("dask.sizeof").sizeof
-    threads = wish in _THREADS or (wish is None and any(sum(map(sizeof, graph.values())) > _LIGHT for graph in graphs))
+    threads = wish in _THREADS or current_process().daemon  # which may start no processes
+    threads = threads or (wish is None and any(sum(map(sizeof, graph.values())) > _LIGHT for graph in graphs))
     pool = ThreadPoolExecutor(count) if threads else _pool(count)
     futures = [
         pool.submit(_fetched, function, alone, graph, leaf.key) for graph, leaf in zip(graphs, leaves, strict=True)
@@ -350,7 +352,14 @@ def _in_one_sentence() -> Iterator[None]:
         ) from None
     except lost as error:
         raise ClusterError(
-            f"The cluster dropped the sums before they were done ({error}). Is it still there?"
+            f"The cluster dropped what the sums need ({error}): it was closed or restarted, or what was persisted "
+            "there is lost. Make the collection anew, or persist it again."
+        ) from None
+    except ValueError as error:
+        if "Missing dependency" not in str(error):
+            raise
+        raise ClusterError(
+            "Parts of the collection were persisted in a cluster that is closed. Make the collection anew."
         ) from None
     except ModuleNotFoundError as error:
         if error.name is None or not error.name.startswith("tmsm"):

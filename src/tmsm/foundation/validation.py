@@ -29,6 +29,7 @@ __all__ = [
     "is_missing",
     "is_number",
     "parse_number",
+    "refuse_masked",
     "short_repr",
 ]
 
@@ -43,7 +44,7 @@ _CONCENTRATION_HINT = "Beyond that unit vectors in double precision do not show 
 
 def as_float_array(values: ArrayLike, name: str) -> FloatArray:
     """Convert to float64 or say why not; NaN and infinities pass, masked entries do not."""
-    _refuse_masked(values, name)
+    refuse_masked(values, name)
     try:
         array = np.asarray(values)
         if array.dtype.kind in "cmMSU":  # text and dates would convert, to something nobody meant
@@ -72,7 +73,7 @@ def as_rows(
     ``width_hint`` says what a table with another number of columns may hold.
     """
     if np.ma.isMaskedArray(values):
-        _refuse_masked(values, name)
+        refuse_masked(values, name)
         values = np.asarray(values)
     numeric = isinstance(values, np.ndarray) and values.dtype.kind in "fiu"
     array = values if numeric else as_float_array(values, name)
@@ -268,7 +269,8 @@ def _mask(values: Any) -> BoolArray | None:
     return np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
 
 
-def _refuse_masked(values: Any, name: str) -> None:
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise where entries of a masked array, or of a list of such, are masked."""
     mask = _mask(values)
     if mask is not None and mask.any():
         rows = mask.any(axis=tuple(range(1, mask.ndim))) if mask.ndim else mask[None]
