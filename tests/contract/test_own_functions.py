@@ -1,6 +1,7 @@
 """Functions that users write: what is said of those that cannot be used."""
 
 import pickle
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -280,3 +281,12 @@ def test_fits_with_functions_that_can_be_imported_are_pickled():
     again = pickle.loads(pickle.dumps(fit))
     np.testing.assert_array_equal(again.natural_params_, fit.natural_params_)
     assert again.goodness_of_fit_ == fit.goodness_of_fit_
+
+
+def test_functions_are_tried_out_in_silence():
+    """Warnings that tests make errors would be swallowed there."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        region = tmsm.Implicit(lambda x: x[2] - 0.1 * x[0] - 0.2, tmsm.Sphere(2))
+        region.border_distance(tmsm.Sphere(2).uniform(9, 0))
+    assert [str(one.message) for one in said] == []

@@ -369,7 +369,8 @@ def refuse_coordinates_beyond(function: Callable[..., Any], name: str, D: int) -
     NumPy does not.  What else the function may not like about an array of NumPy is no reason to refuse it.
     """
     try:
-        function(np.full(D, 0.5))
+        with double_precision(load_jax()):
+            function(np.full(D, 0.5))
     except IndexError as error:
         raise InvalidInputError(
             f"{name} reads a coordinate that points do not have: they have {D}, numbered 0 to {D - 1} ({error})."
