@@ -6,7 +6,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Thread
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -16,7 +17,7 @@ from distributed import Client, LocalCluster
 
 import tmsm
 from tmsm.foundation import clusters
-from tmsm.foundation.errors import ClusterError
+from tmsm.foundation.errors import ClusterError, TmsmWarning
 
 CAP = tmsm.Cap([0.0, -1.0, 0.0], 1.2)
 MODEL = tmsm.VonMisesFisher()
@@ -128,27 +129,48 @@ def test_workers_without_the_package_are_named(question, message, client, X, mon
         tmsm.ScoreMatching(MODEL, CAP).fit(parts(X))
 
 
-@pytest.mark.parametrize("begun", [True, False])
-def test_a_cluster_without_workers(begun, client, X, monkeypatch):
-    """One that loses all of them is given up; for the first ones of a new one a fit waits, and says so."""
+IN_THREADS = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "silence_logs": 50}
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Several tasks, workers that were not asked yet, and a second instead of a minute."""
     one_task_a_part(monkeypatch)
     monkeypatch.setattr(clusters, "_LOOK", 0.25)
     monkeypatch.setattr(clusters, "_PATIENCE", 1.0)
     monkeypatch.setattr(clusters, "_ASKED", set())
-    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "silence_logs": 50}
-    with LocalCluster(n_workers=int(begun), **options) as cluster, Client(cluster):
-        later = Timer(1.5, cluster.scale, [int(not begun)])
-        later.start()
-        fit = tmsm.ScoreMatching(MODEL, CAP, tmsm.weights.Combined(level=2)).fit
-        rows = parts(X)
-        if begun:
-            rows = rows.map_blocks(slowly, dtype=np.float64, meta=np.empty((0, 3)))
-            with pytest.raises(ClusterError, match="The Dask cluster has had no workers for 1 seconds"):
-                fit(rows)
-        else:
-            with pytest.warns(tmsm.errors.TmsmWarning, match="no workers yet; the fit waits for them"):
-                assert fit(rows).n_samples_ == len(X)
-        later.join()
+
+
+@pytest.mark.usefixtures("client", "impatient")
+def test_a_cluster_that_loses_all_its_workers_is_given_up(X):
+    def leave():
+        while not clusters._ASKED:  # the fit has found its workers
+            time.sleep(0.05)
+        time.sleep(0.3)
+        cluster.scale(0)
+
+    with LocalCluster(n_workers=1, **IN_THREADS) as cluster, Client(cluster):
+        leaving = Thread(target=leave)
+        leaving.start()
+        with pytest.raises(ClusterError, match="The Dask cluster has had no workers for 1 seconds"):
+            tmsm.ScoreMatching(MODEL, CAP, tmsm.weights.Combined(level=2)).fit(
+                parts(X).map_blocks(slowly, dtype=np.float64, meta=np.empty((0, 3)))
+            )
+        leaving.join()
+
+
+@pytest.mark.usefixtures("client", "impatient")
+def test_a_fit_waits_for_the_first_worker_and_says_so(X, monkeypatch):
+    said = []
+
+    def warn(message, category, **options):
+        said.append((message, category))
+        cluster.scale(1)
+
+    monkeypatch.setattr(clusters, "warnings", SimpleNamespace(warn=warn))
+    with LocalCluster(n_workers=0, **IN_THREADS) as cluster, Client(cluster):
+        assert tmsm.ScoreMatching(MODEL, CAP).fit(parts(X)).n_samples_ == len(X)
+    assert said[0] == ("The Dask cluster has no workers yet; the fit waits for them.", TmsmWarning)
 
 
 def test_the_bootstrap_runs_there(client, X, monkeypatch):
