@@ -134,7 +134,8 @@ class Estimator(Contract, Coefficients):
         covariates
             Those of the fit, shape (n, q); up to 65,536 rows it keeps them.
         n_jobs
-            Number of processes: None or -1 for one on each processor, -2 for one fewer.
+            Number of processes: None or -1 for one on each processor, -2 for one fewer.  Where there is an active
+            client of a Dask cluster, its workers do the work, and the number does not matter.
         """
         fit = self.result_
         n_resamples = check_count(n_resamples, "n_resamples", at_least=2)
