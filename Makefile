@@ -61,8 +61,7 @@ figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python docs/figures/problem.py
 	$(BIN)/python docs/figures/kent.py
 	$(BIN)/python docs/figures/border.py
-	MPLBACKEND=Agg $(BIN)/tmsm demo --out build/demo
-	cp build/demo/sky.png docs/figures/demo.png
+	MPLBACKEND=Agg $(BIN)/python docs/figures/galaxy.py
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
