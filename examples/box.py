@@ -1,6 +1,7 @@
-"""Flat data in a box: a normal density of which two sides were cut off.
+"""Flat data in a box: a normal density of which two sides are cut off.
 
-The same code as on the sphere: a box is a region of flat space, and its best weight is one for each coordinate.
+The code is the same as on the sphere, because a box is a region of flat space. The default weight treats each coordinate
+separately.
 """
 
 import sys

@@ -1,8 +1,9 @@
-"""Direction and energy: seen in a part of the sky, above a threshold.
+"""Direction and energy: observed in a part of the sky and above a threshold.
 
-The source moves across the sky and gets sharper with growing energy: an interaction of two families.  Events were seen
-within 40° of the pole and above the threshold only.  The fit that ignores both puts the source into the view, more than
-20° away, and takes it for twice as sharp as it is, at every energy.
+The position of the source depends on the energy, and the source is more concentrated at high energies. This is an
+interaction of two families. Only events within 40° of the pole and above the threshold were observed. The fit that
+ignores both cuts puts the source into the view, more than 20° from its true place, and doubles its concentration, at
+every energy.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""An ellipsoid: a surface, a border and a family that are written down as formulas.
+"""An ellipsoid: a surface, a border and a family that are given as formulas.
 
-Points of a surface in space were seen only above a wavy border.  The surface is the zero set of one function, the
-region is where another one is positive, and the family is that of the densities exp(θ·x); derivatives are by JAX.
-The fit that ignores the border is many standard errors off.
+Points of a surface in space were observed only above a wavy border. The surface is the zero set of one function. The
+region is where another function is positive. The family has the densities exp(θ·x). JAX computes the derivatives. The
+fit that ignores the border is wrong by many standard errors.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""A known exposure: what is far from the observer is seen less often.
+"""A known exposure: points far from the axis are observed less often.
 
-A telescope sees a source at angle ρ from its axis with probability exp(−2 (1 − cos ρ)).  Given as ``log_exposure``
-it is taken out of the estimate; left out, it pulls the centre towards the axis.
+A telescope detects a source at the angle ρ from its axis with probability exp(−2 (1 − cos ρ)). If this probability is
+given as ``log_exposure``, the estimate is corrected for it. Without it the estimated centre lies too close to the axis.
 """
 
 import sys

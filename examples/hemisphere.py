@@ -1,7 +1,7 @@
-"""The paper's hemisphere: a centre that is never in view.
+"""The paper's hemisphere: the centre lies outside the region.
 
-Von Mises–Fisher points round μ* = (φ, θ) = (π/2, π) with κ = 6 are observed only where the
-colatitude φ exceeds π/2 + 0.2.  The mean direction itself is never in view.
+The points have a von Mises–Fisher density with the mean direction (φ, θ) = (π/2, π) and κ = 6. They are observed only
+where the colatitude φ exceeds π/2 + 0.2, so that the mean direction itself is never observed.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""An oval, cut through its middle: Kent's family with everything unknown.
+"""An oval that is cut through its middle: Kent's family with all parameters unknown.
 
-Mean direction, the oval's axes, concentration and ovalness are found from the half that was seen.
+The mean direction, the axes of the oval, the concentration and the ovalness are estimated from the observed half.
 """
 
 import sys

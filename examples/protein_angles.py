@@ -1,8 +1,8 @@
-"""Protein-like angles: a selection cuts through the peak of the density.
+"""Angles of a protein: a selection cuts through the peak of the density.
 
-The two angles of a protein's backbone, φ and ψ, are a point of a torus.  Only conformations in a box of angles were
-kept, as a filter of a database would do it, and one side of the box runs close to the peak.  The ordinary fit is 9° off
-in φ and takes its concentration for twice as large; score matching, with the same sine model, finds both.
+The two angles φ and ψ of a protein's backbone are a point on a torus. The data are simulated. Only conformations in a box
+of angles are kept, as by the filter of a database, and one side of the box is close to the peak. The ordinary fit misses
+φ by 9° and doubles its concentration. Score matching, with the same sine model, estimates both correctly.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""A sky mask: stars are hidden by the dust of the Milky Way.
+"""A sky mask: the dust of the Milky Way hides stars.
 
-The region is a union of HEALPix pixels farther than 20° from the galactic plane; its border is their outline.
-The directions cluster round a point inside the band that was never seen.
+The region is the union of the HEALPix pixels that are farther than 20° from the galactic plane. Its border is the outline
+of these pixels. The simulated directions have their centre inside the hidden band.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""Storms: only those inside the United States were seen.
+"""Storms: only positions inside the United States are used.
 
-Fixes of Atlantic cyclones depend on each other within a storm, so storms are groups.  Ignoring the border puts
-the centre where most was seen; score matching puts it out at sea, with an error that says how little that is known.
+Positions of one Atlantic storm depend on each other, so each storm is a group. The fit that ignores the border puts the
+centre where most positions were recorded. Score matching puts it into the sea, with a large standard error.
 
-The rest of the table of storms tells how many fixes there were outside.  For each fix inside, families that were fitted
-to the inside alone expect
+The catalogue also has the positions outside. So it is known how many there were for each position inside, in rings
+outside the border, and families that were fitted to the inside alone can be compared with it:
 
 | | 0–250 km | 250–500 km | 500–1,000 km outside |
 | --- | --- | --- | --- |
@@ -15,9 +15,9 @@ to the inside alone expect
 | von Mises–Fisher, score matching | 1.8 ± 0.4 | 2.6 ± 1.1 | 7 ± 6 |
 | **truth** | **1.36** | **1.18** | **2.41** |
 
-The rows inside hardly tell the first four apart.  Next to the border they agree with each other; beyond 500 km they
-expect between 1.6 and 3.5, and the error of a single family does not tell how far they differ.  What fits best inside
-need not extrapolate best.
+The data inside hardly distinguish the first four families. Next to the border they agree. Beyond 500 km they predict
+between 1.6 and 3.5, and the standard error of one family does not show how much families differ. The family that fits
+best inside need not predict best outside.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Goodness of fit catches a wrong model.
+"""Goodness of fit detects a wrong model.
 
-The points come from an oval and are fitted as a circle.  The estimate looks harmless; the test does not, and the
-histograms show where.
+The points come from an oval density, and a round one is fitted. The estimate alone looks plausible. The test rejects the
+model, and the histograms show where it differs from the data.
 """
 
 import sys

@@ -28,8 +28,15 @@ ORDER = (
 )
 HEAD = """# Gallery
 
-Every example below is a file in `examples/` and runs as it is: `python examples/storms.py picture.png`.
-Without a file name it prints and draws nothing.
+Each example here is a short program with its picture. Use it as the start of your own. The programs are in the folder
+`examples/`, and `python examples/storms.py picture.png` runs one of them and draws its picture. Without a name of a file it only
+prints its results.
+"""
+TAIL = """## Where to go next
+
+- [Tutorials](tutorials/index.md): longer examples, with explanations of every step.
+- [Models](models.md) and [points and regions](regions.md): all that can be combined.
+- [Checking a fit](checking.md): what to look at before you trust a result.
 """
 
 
@@ -43,7 +50,7 @@ def page() -> str:
         code = source.split('"""', 2)[2].strip()
         parts.append(f"## {title.rstrip('.')}\n\n{text.strip()}\n\n![{title}](gallery/{name}.png)\n")
         parts.append(f"<details><summary>examples/{name}.py</summary>\n\n```py\n{code}\n```\n\n</details>\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, TAIL])
 
 
 def main() -> None:
