@@ -2,8 +2,8 @@
 
 The position of the source depends on the energy, and the source is more concentrated at high energies. This is an
 interaction of two families. Only events within 40° of the pole and above the threshold were observed. The fit that
-ignores both cuts puts the source into the view, more than 20° from its true place, and doubles its concentration, at
-every energy.
+ignores both cuts puts the source into the view, more than 20° from its true place, and overestimates its
+concentration by a factor of two, at every energy.
 """
 
 import sys

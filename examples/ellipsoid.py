@@ -1,8 +1,8 @@
 """An ellipsoid: a surface, a border and a family that are given as formulas.
 
-Points of a surface in space were observed only above a wavy border. The surface is the zero set of one function. The
-region is where another function is positive. The family has the densities exp(θ·x). JAX computes the derivatives. The
-fit that ignores the border is wrong by many standard errors.
+Points of a surface in space were observed only above a wavy border. The surface is the zero set of one function.
+The region is where another function is positive. The family has the densities exp(θ·x). JAX computes the
+derivatives. The fit that ignores the border is wrong by many standard errors.
 """
 
 import sys

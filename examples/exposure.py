@@ -1,7 +1,8 @@
 """A known exposure: points far from the axis are observed less often.
 
-A telescope detects a source at the angle ρ from its axis with probability exp(−2 (1 − cos ρ)). If this probability is
-given as ``log_exposure``, the estimate is corrected for it. Without it the estimated centre lies too close to the axis.
+A telescope detects a source at the angle ρ from its axis with probability exp(−2 (1 − cos ρ)). If this probability
+is given as ``log_exposure``, the estimate is corrected for it. Without it the estimated centre lies too close to
+the axis.
 """
 
 import sys

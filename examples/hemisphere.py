@@ -1,7 +1,7 @@
 """The paper's hemisphere: the centre lies outside the region.
 
-The points have a von Mises–Fisher density with the mean direction (φ, θ) = (π/2, π) and κ = 6. They are observed only
-where the colatitude φ exceeds π/2 + 0.2, so that the mean direction itself is never observed.
+The points have a von Mises–Fisher density with the mean direction (φ, θ) = (π/2, π) and κ = 6. They are observed
+only where the colatitude φ exceeds π/2 + 0.2, so that the mean direction itself is never observed.
 """
 
 import sys

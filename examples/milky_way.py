@@ -1,8 +1,8 @@
 """The Milky Way: only the globular clusters north of declination −20° are used.
 
 Globular clusters surround the centre of the Galaxy, Sagittarius A*, which lies outside this view. The ordinary fit
-puts the centre into the middle of the observed clusters, 39° from the true one. Score matching misses it by 1°, with a
-standard error of 11°.
+puts the centre into the middle of the observed clusters, 39° from the true one. Score matching misses it by 1°,
+with a standard error of 11°.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """Orientations: a limb that can point only into a cone.
 
 An orientation is a rotation. It was recorded only where the third axis of the limb pointed to within 40° of a fixed
-direction, its range of motion, and the mean orientation lies close to the border of this range. The picture shows where
-the third axis points. The rotation about this axis is fitted, too, but cannot be shown here. The ordinary fit misses the
-mean orientation by 15°, score matching by 1°.
+direction, its range of motion, and the mean orientation lies close to the border of this range. The picture shows
+where the third axis points. The rotation about this axis is fitted, too, but cannot be shown here. The ordinary fit
+misses the mean orientation by 15°, score matching by 1°.
 """
 
 import sys

@@ -1,8 +1,9 @@
 """Angles of a protein: a selection cuts through the peak of the density.
 
-The two angles φ and ψ of a protein's backbone are a point on a torus. The data are simulated. Only conformations in a box
-of angles are kept, as by the filter of a database, and one side of the box is close to the peak. The ordinary fit misses
-φ by 9° and doubles its concentration. Score matching, with the same sine model, estimates both correctly.
+The two angles φ and ψ of a protein's backbone are a point on a torus. The data are simulated. Only conformations in
+a box of angles are kept, as by the filter of a database, and one side of the box is close to the peak. The ordinary
+fit misses φ by 9° and overestimates its concentration by a factor of two. Score matching, with the same sine model,
+estimates both correctly.
 """
 
 import sys

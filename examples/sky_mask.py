@@ -1,7 +1,7 @@
 """A sky mask: the dust of the Milky Way hides stars.
 
-The region is the union of the HEALPix pixels that are farther than 20° from the galactic plane. Its border is the outline
-of these pixels. The simulated directions have their centre inside the hidden band.
+The region is the union of the HEALPix pixels that are farther than 20° from the galactic plane. Its border is the
+outline of these pixels. The simulated directions have their centre inside the hidden band.
 """
 
 import sys

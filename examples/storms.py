@@ -1,7 +1,7 @@
 """Storms: only positions inside the United States are used.
 
-Positions of one Atlantic storm depend on each other, so each storm is a group. The fit that ignores the border puts the
-centre where most positions were recorded. Score matching puts it into the sea, with a large standard error.
+Positions of one Atlantic storm depend on each other, so each storm is a group. The fit that ignores the border puts
+the centre where most positions were recorded. Score matching puts it into the sea, with a large standard error.
 
 The catalogue also has the positions outside. So it is known how many there were for each position inside, in rings
 outside the border, and families that were fitted to the inside alone can be compared with it:
@@ -15,9 +15,9 @@ outside the border, and families that were fitted to the inside alone can be com
 | von Mises–Fisher, score matching | 1.8 ± 0.4 | 2.6 ± 1.1 | 7 ± 6 |
 | **truth** | **1.36** | **1.18** | **2.41** |
 
-The data inside hardly distinguish the first four families. Next to the border they agree. Beyond 500 km they predict
-between 1.6 and 3.5, and the standard error of one family does not show how much families differ. The family that fits
-best inside need not predict best outside.
+The data inside hardly distinguish the first four families. Next to the border they agree. Beyond 500 km they
+predict between 1.6 and 3.5, and the standard error of one family does not show how much families differ. The family
+that fits best inside need not predict best outside.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """The border of a country: the true centre is known, and lies at sea.
 
-Points are drawn from a von Mises–Fisher density with its centre off the coast. Those inside the United States are kept.
-Score matching and the exact likelihood find the centre. The fit that ignores the border misses it by 10°.
+Points are drawn from a von Mises–Fisher density with its centre off the coast. Those inside the United States are
+kept. Score matching and the exact likelihood find the centre. The fit that ignores the border misses it by 10°.
 """
 
 import sys

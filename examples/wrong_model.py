@@ -1,7 +1,7 @@
 """Goodness of fit detects a wrong model.
 
-The points come from an oval density, and a round one is fitted. The estimate alone looks plausible. The test rejects the
-model, and the histograms show where it differs from the data.
+The points come from an oval density, and a round one is fitted. The estimate alone looks plausible. The test
+rejects the model, and the histograms show where it differs from the data.
 """
 
 import sys
