@@ -28,8 +28,8 @@ ORDER = (
 )
 HEAD = """# Gallery
 
-Each example here is a short program with its picture. Use it as the start of your own. The programs are in the folder
-`examples/`. The command `python examples/storms.py picture.png` runs one of them and draws its picture. Without the name
+Each example is a short program with its picture, in the folder `examples/`. Use it as the start of your own.
+The command `python examples/storms.py picture.png` runs one of them and draws its picture. Without the name
 of a file it only prints its results.
 """
 TAIL = """## Where to go next
