@@ -28,7 +28,7 @@ _ParserError: Any = next(base for base in typer.BadParameter.__mro__ if base.__n
 
 app = typer.Typer(
     name="tmsm",
-    help="Fit probability models to data that were only seen inside part of a curved space.",
+    help="Fit probability models to data that were observed only inside part of a curved space.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help is there in half the time
@@ -52,7 +52,7 @@ def _root(
         False, "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
     ),
 ) -> None:
-    """Fit probability models to data that were only seen inside part of a curved space."""
+    """Fit probability models to data that were observed only inside part of a curved space."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

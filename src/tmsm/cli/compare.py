@@ -69,8 +69,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="DISTANCES",
-            help="How many points each model expects outside for each point seen, in rings that end at these distances "
-            "from the border: 250,500,1000 in km on the Earth, in degrees on the sky.",
+            help="Print how many points each model expects outside for each observed point, in rings that end at "
+            "these distances from the border: 250,500,1000 in km on the Earth, in degrees on the sky.",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

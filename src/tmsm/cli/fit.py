@@ -72,7 +72,7 @@ def fit(
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Write a picture.", readable=False)] = None,
 ) -> None:
-    """Fit a model to points that were only seen inside a border."""
+    """Fit a model to points that were observed only inside a border."""
     from tmsm.cli.borders import border_files, frame_of
     from tmsm.cli.factors import factor_notes, read_factors
     from tmsm.cli.inputs import Observed, check_factors, make_estimator, read_background, read_marks, read_power

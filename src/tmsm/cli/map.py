@@ -43,21 +43,24 @@ def density_map(
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.html", help="Write a page with a slider for the smoothing.", readable=False),
+        typer.Option(metavar="FILE.html", help="Write an interactive page with both maps.", readable=False),
     ] = None,
     method: Annotated[
         str,
         typer.Option(
-            help="series (the smooth map), kernel (the kernel map, of kernels that follow the density), or auto: the "
+            help="series (the smooth map), kernel (the kernel map), or auto: the "
             "one under which points that are held out are likelier.",
         ),
     ] = "auto",
     degree: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="How fine the smooth map is, such as 12.", parser=whole(1))
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="Degree of the smooth map: 12 shows finer structure than 6.", parser=whole(1)
+        ),
     ] = None,
     smoothing: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="The ridge of the smooth map, instead of the best one.", parser=real),
+        typer.Option(metavar="NUMBER", help="Ridge penalty of the smooth map, otherwise chosen.", parser=real),
     ] = None,
     share: Annotated[
         list[float] | None,
@@ -73,8 +76,8 @@ def density_map(
     nside: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="Resolution of a HEALPix map.", parser=whole(1))
     ] = None,
-    error: Annotated[bool, typer.Option("--error", help="Let pictures show the band, not the density.")] = False,
-    show_points: Annotated[bool, typer.Option("--points", help="Let pictures show the points.")] = False,
+    error: Annotated[bool, typer.Option("--error", help="Draw the error instead of the density.")] = False,
+    show_points: Annotated[bool, typer.Option("--points", help="Draw the points as well.")] = False,
     columns: Columns = None,
     where: Where = None,
     points_where: PointsWhere = None,

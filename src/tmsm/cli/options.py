@@ -70,17 +70,19 @@ RegionText = Annotated[
     typer.Option(
         "--region",
         metavar="BORDER",
-        help="Where points could be seen: a GeoJSON, GeoPackage or shapefile with polygons, a HEALPix mask or MOC, "
+        help="Where points could be observed: a GeoJSON, GeoPackage or shapefile with polygons, a HEALPix mask or MOC, "
         "usa, cap:LON,LAT,DEGREES, box:WEST,SOUTH,EAST,NORTH (then ,rounded=STEP for rounded points), or everywhere; "
         "several as 'A & B', 'A | B', 'A - B', each file with its own filter as FILE[FILTER].",
     ),
 ]
 Where = Annotated[
     str | None,
-    typer.Option("--where", metavar="FILTER", help="Which features of the border's file, such as 'ADMIN = \"Nepal\"'."),
+    typer.Option(
+        "--where", metavar="FILTER", help="Features of the border's file to use, such as 'ADMIN = \"Nepal\"'."
+    ),
 ]
 PointsWhere = Annotated[
-    str | None, typer.Option("--points-where", metavar="FILTER", help="Which points, such as 'mag >= 5'.")
+    str | None, typer.Option("--points-where", metavar="FILTER", help="Points to use, such as 'mag >= 5'.")
 ]
 Bad = Annotated[
     str, typer.Option("--bad", help="Rows whose coordinates are no numbers, or beyond their range: raise or skip.")
@@ -102,15 +104,13 @@ ModelName = Annotated[
         "another; mixture lets BIC choose the number); product with --also.",
     ),
 ]
-Background = Annotated[
-    bool, typer.Option("--background", help="Let the clusters sit on a background that is uniform inside the border.")
-]
+Background = Annotated[bool, typer.Option("--background", help="Add a background that is uniform inside the border.")]
 BackgroundMap = Annotated[
     Path | None,
     typer.Option(
         "--background-map",
         metavar="FILE",
-        help="Let the clusters sit on a background that is proportional to a map, in a file as for --exposure.",
+        help="Add a background that is proportional to a map, in a file as for --exposure.",
     ),
 ]
 Covariates = Annotated[
@@ -118,18 +118,19 @@ Covariates = Annotated[
     typer.Option(
         "--covariate",
         metavar="COLUMN",
-        help="A column of numbers, such as year, with which the parameters may change; may be given several times.",
+        help="A column of numbers, such as year, on which the parameters may depend; may be given several times.",
     ),
 ]
 Known = Annotated[
-    list[str] | None, typer.Option("--known", metavar="NAME=NUMBER", help="What is known, such as concentration=6.")
+    list[str] | None,
+    typer.Option("--known", metavar="NAME=NUMBER", help="A parameter that is known, such as concentration=6."),
 ]
 Robust = Annotated[
     str | None,
     typer.Option(
         "--robust",
         metavar="C|auto",
-        help="Let a few bad points not pull the fit away: weight each by its density to the power C, such as 0.3; auto "
+        help="Reduce the influence of a few bad points: weight each by its density to the power C, such as 0.3; auto "
         "takes the smallest that the points allow.",
     ),
 ]
@@ -137,7 +138,7 @@ Weight = Annotated[
     str, typer.Option(help="auto, geodesic, projected, chordal, saturating, normal, componentwise or combined.")
 ]
 Columns = Annotated[
-    str | None, typer.Option(metavar="LON,LAT", help="Names of the columns, where they cannot be guessed.")
+    str | None, typer.Option(metavar="LON,LAT", help="Names of the columns with the coordinates, if they are unusual.")
 ]
 Also = Annotated[
     list[str] | None,
@@ -150,11 +151,11 @@ Also = Annotated[
 Within = Annotated[
     list[str] | None,
     typer.Option(
-        "--within", metavar="BOUNDS", help="Between which values a column of --also was seen, such as 'mag > 4.5'."
+        "--within", metavar="BOUNDS", help="The values at which a column of --also was observed, such as 'mag > 4.5'."
     ),
 ]
 Interaction = Annotated[
-    bool, typer.Option("--interaction", help="Let the place depend on the columns of --also, and they on it.")
+    bool, typer.Option("--interaction", help="Let the place and the columns of --also depend on each other.")
 ]
 Outside = Annotated[str, typer.Option(help="Points outside the border: raise or drop.")]
 Exposure = Annotated[

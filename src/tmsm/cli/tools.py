@@ -66,7 +66,7 @@ def region(
 
 def simulate(
     n: Annotated[int, typer.Argument(parser=whole(1), metavar="N", help="Number of points inside the border.")],
-    region: Annotated[str, typer.Option("--region", metavar="BORDER", help="Where they can be seen.")],
+    region: Annotated[str, typer.Option("--region", metavar="BORDER", help="Where points can be observed.")],
     mean: Annotated[str, typer.Option(metavar="LON,LAT", help="Mean direction, or axis, in degrees.")],
     concentration: Annotated[float, typer.Option(parser=real, metavar="NUMBER", help="Concentration κ.")],
     model: Annotated[str, typer.Option(help="vmf, kent or watson.")] = "vmf",
