@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 import re
 import runpy
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ import tmsm
 
 ROOT = Path(__file__).parents[2]
 MODULES = [module.name for module in pkgutil.walk_packages(tmsm.__path__, "tmsm.")]
-PAGES = ["README.md", "CONTRIBUTING.md", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = [str(path.relative_to(ROOT)) for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md")))]
+PAGES = [page for page in PAGES if not page.startswith("docs/reproduction/")]  # tables that a page includes
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -26,16 +28,38 @@ def test_code_on_pages_runs(page, monkeypatch, tmp_path):
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.chdir(tmp_path)  # where pages may write their files
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
-    assert blocks or page.startswith("docs/")
+    assert blocks or page not in ("README.md", "CONTRIBUTING.md")
     namespace = {"__name__": page}
     for block in blocks:
         exec(compile(block, page, "exec"), namespace)
 
 
+def anchors(text):
+    """The addresses of a page's headings, as the site makes them."""
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE)
+    plain = [unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode() for title in titles]
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", title).strip().lower()) for title in plain}
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_exist(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", (ROOT / page).read_text()):
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
         assert ((ROOT / page).parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", text):
+        there = ((ROOT / page).parent / target).read_text() if target else text
+        assert anchor in anchors(there), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/")])
+def test_a_page_begins_with_its_purpose_and_ends_with_where_to_go(page):
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    first = text.split("\n\n")[1]
+    assert re.match(r"[A-Z`*\[]", first), first
+    assert len(first.split()) >= 10, first
+    last = re.split(r"^## ", text, flags=re.MULTILINE)[-1]
+    assert last.startswith("Where to go next")
+    assert len(re.findall(r"\]\(", last)) >= 2
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
@@ -62,7 +86,8 @@ def test_the_reference_has_every_public_name():
 
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
-    assert [page.name for page in (ROOT / "docs").glob("*.md") if page.name not in navigation] == []
+    pages = [page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")]
+    assert [page for page in pages if f": {page}\n" not in navigation] == []
 
 
 def test_commands_on_the_pages_are_commands_that_exist():
