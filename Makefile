@@ -56,12 +56,13 @@ gallery: $(READY)  ## Run the examples anew and put them on docs/gallery.md, wit
 	MPLBACKEND=Agg $(BIN)/python tools/build_gallery.py
 
 figures: $(READY)  ## Draw the pictures of the documentation anew
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,sky]'
 	$(BIN)/python docs/figures/house.py
 	$(BIN)/python docs/figures/problem.py
 	$(BIN)/python docs/figures/kent.py
 	$(BIN)/python docs/figures/border.py
 	MPLBACKEND=Agg $(BIN)/python docs/figures/galaxy.py
+	$(BIN)/python docs/figures/regions.py
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

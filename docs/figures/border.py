@@ -15,7 +15,7 @@ def main():
     km = d.reshape(lon.shape) * 6371.0088
 
     figure, axes = plt.subplots(figsize=(9.2, 4.9), layout="constrained")
-    levels = np.arange(-1200, 901, 100)
+    levels = np.arange(-900, 901, 100)
     shades = axes.contourf(lon, lat, km, levels=levels, cmap="RdBu", norm=plt.Normalize(-1000, 1000), extend="both")
     axes.contour(lon, lat, km, levels=levels[levels > 0], colors="#1a365d", linewidths=0.4)
     region.plot(axes, lw=1.3)
@@ -33,7 +33,13 @@ def main():
     axes.quiver(grid_lon, grid_lat, u, v, angles="xy", scale_units="xy", scale=0.75, width=0.0016, color="black")
     axes.set(xlabel="longitude (degrees)", ylabel="latitude (degrees)", xlim=(-128, -64), ylim=(22, 52))
     axes.set_aspect(1 / np.cos(np.radians(38)))
-    figure.colorbar(shades, ax=axes, label="distance to the border (km), positive inside", shrink=0.85)
+    figure.colorbar(
+        shades,
+        ax=axes,
+        label="distance to the border (km), positive inside",
+        shrink=0.85,
+        ticks=np.arange(-900, 901, 300),
+    )
     figure.savefig(Path(__file__).with_suffix(".png"), dpi=120)
 
 
