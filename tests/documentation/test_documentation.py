@@ -105,6 +105,37 @@ def test_the_table_of_coverage_is_that_of_its_results():
     assert report.page_text(page) == page
 
 
+def test_the_words_on_coverage_have_the_numbers_of_its_results():
+    from tmsm_experiments.coverage import report
+
+    text = report.PAGE.read_text(encoding="utf-8")
+    words = re.sub("<!-- .*?<!-- end -->", "", text, flags=re.DOTALL)
+    for line in report.overview(list(report.read().values())).splitlines()[2:]:
+        _, _, n_settings, *_, within, _ = (cell.strip() for cell in line.split("|"))
+        assert f"{within} of {n_settings}" in words, line
+
+
+def test_every_setting_of_coverage_is_in_one_group_of_every_kind():
+    from tmsm_experiments.coverage import groups, report
+
+    rows = list(report.read().values())
+    table = groups.groups_table(rows).splitlines()[2:]
+    assert table[0].startswith(f"| **all settings** | {len(rows)} |")
+    counts, titles = [], []
+    for line in table[1:]:
+        _, name, n_settings, *_ = (cell.strip() for cell in line.split("|"))
+        if name.startswith("**"):
+            titles.append(name.strip("*"))
+            counts.append(0)
+        else:
+            counts[-1] += int(n_settings)
+    assert titles == [title for title, _ in groups.GROUPINGS]
+    assert counts == [len(rows)] * len(titles)
+    flat = [100.0 * float(row["ellipse covers"]) for row in rows if row["centre"] == "flat"]
+    (line,) = (line for line in table if line.startswith("| flat |"))
+    assert f"{sum(flat) / len(flat):.1f} ({min(flat):.1f} to {max(flat):.1f})" in line
+
+
 def test_a_share_outside_its_bounds_is_noticed():
     from tmsm_experiments.coverage import report
 
