@@ -83,6 +83,16 @@ def test_documented_choices_are_the_codes():
     assert "2·10⁻⁶" in text
 
 
+def test_the_sentences_of_the_status_on_the_page_are_those_of_the_code():
+    page = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8")
+    table = page.split("## The sentences of the status")[1].split("## Where to go next")[0]
+    shown = [phrase for line in table.splitlines() for phrase in re.findall('"([^"]+)"', line.split(" | ")[0])]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "src" / "tmsm").rglob("*.py")))
+    code = re.sub(r'"\s*\n\s*f?"', "", code).lower()  # strings that are written over several lines
+    assert len(shown) > 45
+    assert [phrase for phrase in shown if phrase.rstrip(".").lower() not in code] == []
+
+
 def test_tables_of_the_study_are_those_of_its_results():
     from tmsm_experiments.weights import report
     from tmsm_experiments.weights.results import read
