@@ -108,6 +108,16 @@ def test_documented_choices_are_the_codes():
     assert "2·10⁻⁶" in text
 
 
+def test_the_sentences_of_the_status_on_the_page_are_those_of_the_code():
+    page = (ROOT / "docs" / "checking.md").read_text(encoding="utf-8")
+    table = page.split("## The sentences of the status")[1].split("## Where to go next")[0]
+    shown = [phrase for line in table.splitlines() for phrase in re.findall('"([^"]+)"', line.split(" | ")[0])]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "src" / "tmsm").rglob("*.py")))
+    code = re.sub(r'"\s*\n\s*f?"', "", code).lower()  # strings that are written over several lines
+    assert len(shown) > 45
+    assert [phrase for phrase in shown if phrase.rstrip(".").lower() not in code] == []
+
+
 def test_tables_of_the_study_are_those_of_its_results():
     from tmsm_experiments.weights import report
     from tmsm_experiments.weights.results import read
@@ -128,6 +138,37 @@ def test_the_table_of_coverage_is_that_of_its_results():
     assert report.unexplained(list(rows.values())) == (set(), set())
     page = report.PAGE.read_text(encoding="utf-8")
     assert report.page_text(page) == page
+
+
+def test_the_words_on_coverage_have_the_numbers_of_its_results():
+    from tmsm_experiments.coverage import report
+
+    text = report.PAGE.read_text(encoding="utf-8")
+    words = re.sub("<!-- .*?<!-- end -->", "", text, flags=re.DOTALL)
+    for line in report.overview(list(report.read().values())).splitlines()[2:]:
+        _, _, n_settings, *_, within, _ = (cell.strip() for cell in line.split("|"))
+        assert f"{within} of {n_settings}" in words, line
+
+
+def test_every_setting_of_coverage_is_in_one_group_of_every_kind():
+    from tmsm_experiments.coverage import groups, report
+
+    rows = list(report.read().values())
+    table = groups.groups_table(rows).splitlines()[2:]
+    assert table[0].startswith(f"| **all settings** | {len(rows)} |")
+    counts, titles = [], []
+    for line in table[1:]:
+        _, name, n_settings, *_ = (cell.strip() for cell in line.split("|"))
+        if name.startswith("**"):
+            titles.append(name.strip("*"))
+            counts.append(0)
+        else:
+            counts[-1] += int(n_settings)
+    assert titles == [title for title, _ in groups.GROUPINGS]
+    assert counts == [len(rows)] * len(titles)
+    flat = [100.0 * float(row["ellipse covers"]) for row in rows if row["centre"] == "flat"]
+    (line,) = (line for line in table if line.startswith("| flat |"))
+    assert f"{sum(flat) / len(flat):.1f} ({min(flat):.1f} to {max(flat):.1f})" in line
 
 
 def test_a_share_outside_its_bounds_is_noticed():

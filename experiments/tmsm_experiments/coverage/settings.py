@@ -14,13 +14,17 @@ SEEDS = 300
 MORE_SEEDS = 1200
 DEFAULT, GEODESIC, LIKELIHOOD, REFINED, NAIVE = "default", "g = d", "likelihood", "refined", "no border"
 KNOWN = "κ known"
+# Rows of each group of the settings with unequal groups.
+GROUPS = "40 unequal groups"
+GROUP_SIZES = np.round(np.geomspace(1, 40, 40)).astype(int)
 
 
 @dataclass(frozen=True)
 class Setting:
     """A truth inside a region.
 
-    ``region`` and ``centre`` are names, `kind` says how rows are made from independent draws of the truth.
+    ``region`` and ``centre`` are names, `kind` says how rows are made from independent draws of the truth.  ``n`` is
+    the number of rows, except in groups whose sizes are fixed, and part of the seed.
     """
 
     model: str
@@ -31,10 +35,20 @@ class Setting:
     kind: str = ""
     seeds: int = SEEDS
 
+    @classmethod
+    def of(cls, row: dict[str, str]) -> "Setting":
+        """From a row of the results."""
+        return cls(row["model"], row["region"], row["centre"], int(row["n"]), row["method"], row["kind"])
+
     @property
     def name(self) -> str:
-        parts = [self.model, self.region, self.centre, f"n {self.n}", self.method, self.kind]
+        parts = [self.model, self.region, self.centre, f"n {self.n_rows}", self.method, self.kind]
         return ", ".join(part for part in parts if part)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows a sample has."""
+        return int(GROUP_SIZES.sum()) if self.kind == GROUPS else self.n
 
     @property
     def truth(self) -> dict[str, Any]:
@@ -192,10 +206,10 @@ def settings() -> Iterator[Setting]:
             yield Setting("normal", region, centre, n, method)
     for method in (DEFAULT, LIKELIHOOD, REFINED):
         yield Setting("vMF", "polygon", "inside", 1000, method, "weights that depend on x")
-        yield Setting("vMF", "cap", "border", 1000, method, "40 unequal groups")
+        yield Setting("vMF", "cap", "border", 1000, method, GROUPS)
     for region in ("cap", "United States"):
         yield Setting("vMF", region, "inside", 2000, DEFAULT, "every row ten times")
-    yield Setting("vMF", "hemisphere", "border", 1000, DEFAULT, "40 unequal groups")
+    yield Setting("vMF", "hemisphere", "border", 1000, DEFAULT, GROUPS)
     yield Setting("vMF", "S20", "border", 300)
     for centre in ("inside", "30° off"):
         yield Setting("vMF", "arc", centre, 300)

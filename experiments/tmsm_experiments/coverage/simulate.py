@@ -7,7 +7,7 @@ import numpy as np
 
 import tmsm
 from tmsm_experiments.cells import Rows
-from tmsm_experiments.coverage.settings import BOUNDS, Setting, make_region
+from tmsm_experiments.coverage.settings import BOUNDS, GROUP_SIZES, GROUPS, Setting, make_region
 
 LEVEL = 0.95
 
@@ -74,12 +74,11 @@ def make_rows(setting: Setting, region: Any, rng: np.random.Generator) -> tuple[
         chance = np.clip(1.0 - 0.9 * (lon - lon.min()) / np.ptp(lon), 0.1, 1.0)
         kept = np.flatnonzero(rng.random(len(X)) < chance)[:n]
         return X[kept], {"sample_weight": 1.0 / chance[kept]}, region
-    if setting.kind == "40 unequal groups":
-        # Rows of a group are near copies of one point.
-        sizes = np.round(np.geomspace(1, 40, 40)).astype(int)
-        points = draw(40)
-        near = np.repeat(points, sizes, axis=0)
-        return near, {"groups": np.repeat(np.arange(40), sizes)}, region
+    if setting.kind == GROUPS:
+        # The rows of a group are copies of one point.
+        points = draw(GROUP_SIZES.size)
+        near = np.repeat(points, GROUP_SIZES, axis=0)
+        return near, {"groups": np.repeat(np.arange(GROUP_SIZES.size), GROUP_SIZES)}, region
     if setting.kind == "every row ten times":
         points = draw(n // 10)
         return np.repeat(points, 10, axis=0), {"groups": np.repeat(np.arange(n // 10), 10)}, region
