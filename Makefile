@@ -63,6 +63,7 @@ figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python docs/figures/border.py
 	MPLBACKEND=Agg $(BIN)/python docs/figures/galaxy.py
 	$(BIN)/python docs/figures/regions.py
+	$(BIN)/python docs/figures/far_centre.py
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
