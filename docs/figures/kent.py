@@ -35,7 +35,7 @@ def main():
     X = everything[inside]
     fit, naive = tmsm.ScoreMatching(model, region).fit(X), tmsm.NaiveMLE(model).fit(X)
 
-    fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.9), sharey=True)
+    fig, axes = plt.subplots(1, 2, figsize=(9.6, 5.4), sharey=True)
     for ax, title, params in zip(
         axes,
         ("naive likelihood", "tmsm.ScoreMatching"),
@@ -55,9 +55,9 @@ def main():
         ax.set_frame_on(False)
     ellipse = fit.mean_direction_ellipse()
     axes[1].plot(*flat(np.vstack([ellipse, ellipse[:1]])), color="#c0392b", lw=1.2, label="its 95 % ellipse")
-    axes[1].legend(loc="lower right", fontsize=8, frameon=False, handlelength=1.4, markerscale=1.5)
-    fig.tight_layout()
-    fig.savefig(Path(__file__).with_name("kent.png"), dpi=130)
+    fig.legend(*axes[1].get_legend_handles_labels(), loc="lower center", ncols=5, fontsize=9, frameon=False)
+    fig.subplots_adjust(left=0.01, right=0.99, bottom=0.08, top=0.91, wspace=0.04)
+    fig.savefig(Path(__file__).with_name("kent.png"), dpi=110)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class Kent(HarmonicFamily):
 
     log p = κ μ·x + β ((γ₁·x)² − (γ₂·x)²) + const with orthonormal, right-handed axes (μ, γ₁, γ₂):
     mean direction, major and minor axis.  The ovalness β is not negative.  An axis and its opposite
-    mean the same; the major axis has its entry of largest size positive.
+    mean the same; the major axis points eastwards, its azimuth is in [0°, 180°).
 
     Parameters
     ----------
