@@ -64,6 +64,7 @@ figures: $(READY)  ## Draw the pictures of the documentation anew
 	MPLBACKEND=Agg $(BIN)/python docs/figures/galaxy.py
 	$(BIN)/python docs/figures/regions.py
 	$(BIN)/python docs/figures/far_centre.py
+	$(BIN)/python docs/figures/families.py
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
