@@ -74,3 +74,15 @@ def test_a_background_has_its_share():
     assert abs(np.mean(away)) < 4 / np.sqrt(len(away))
     assert 0.5 < np.std(away) < 1.6
     assert np.mean(inside) > 0.8
+
+
+@pytest.mark.parametrize("share", [0.7, 0.1])
+def test_a_narrow_cluster_is_found_on_its_background(share):
+    region, truth = tmsm.Hemisphere([0.0, 0.0, 1.0]), np.array([3.0, 1.0, 9.0]) / np.sqrt(91.0)
+    model = tmsm.Mixture(tmsm.VonMisesFisher(), 1, background=True)
+    cluster = {"shares": [share], "mean_direction": [truth], "concentration": [1000.0]}
+    X = model.sample(2000, region, random_state=1, background_share=1.0 - share, **cluster)
+    fit = tmsm.TruncatedMLE(model, region).fit(X)
+    for name, values in cluster.items():
+        error = np.abs(getattr(fit.params_, name) - np.asarray(values)).max()
+        assert error < 4.0 * getattr(fit.std_errors_, name).max(), name

@@ -11,13 +11,17 @@ from tmsm.matching.equations import Equations, LinearSums
 from tmsm.matching.one_weight import OneWeight
 from tmsm.matching.solve import solve
 from tmsm.models.mixture import Mixture
-from tmsm.models.mixture_clusters import cluster_labels, ladder, moment_fit, moment_fits
+from tmsm.models.mixture_clusters import cluster_labels, densest, ladder, moment_fit, moment_fits
 from tmsm.regions import Region
 
 __all__ = ["mixture_starts"]
 
 # So many rows show the clusters, and so many draws how much of a component lies inside.
 _ROWS, _DRAWS = 3000, 400
+# On a background the components may be the densest rows, in these shares of all.
+_CORES = (0.5, 0.2, 0.05)
+# So many ways to divide these rows are tried.
+_WAYS = 2
 
 
 def mixture_starts(model: Mixture, equations: Equations, rows: Rows) -> list[FloatArray]:
@@ -37,7 +41,25 @@ def mixture_starts(model: Mixture, equations: Equations, rows: Rows) -> list[Flo
         whole = moment_fit(model.component, statistics.mean(axis=0))
         if whole is not None:
             found.append((ladder(model.component, whole, k), np.ones(k, dtype=np.intp)))
-    return [model.from_rows(thetas, numbers, _log_masses(model, rows.region, thetas)) for thetas, numbers in found]
+    starts = [model.from_rows(thetas, numbers, _log_masses(model, rows.region, thetas)) for thetas, numbers in found]
+    return starts + (_cores(model, rows.region, X, statistics) if model.has_background else [])
+
+
+def _cores(model: Mixture, region: Region, X: FloatArray, statistics: FloatArray) -> list[FloatArray]:
+    """Components made of the densest rows alone, all others being taken for background."""
+    found = []
+    for share in _CORES:
+        dense = densest(X, share)
+        if len(dense) < model.count:
+            break
+        own = statistics[dense]
+        for labels in cluster_labels(model.component, X[dense], own, model.count)[:_WAYS]:
+            thetas = moment_fits(model.component, own, labels, model.count)
+            if all(theta is not None for theta in thetas):
+                numbers = np.bincount(labels, minlength=model.count)
+                masses = _log_masses(model, region, np.array(thetas))
+                found.append(model.from_rows(np.array(thetas), numbers, masses, 1.0 - share))
+    return found
 
 
 def _matched(model: Mixture, equations: Equations, rows: Rows, labels: IntArray) -> list[FloatArray | None]:

@@ -351,9 +351,13 @@ class Mixture(MixtureForm):
         return found
 
     def from_rows(
-        self, thetas: FloatArray, numbers: FloatArray | IntArray, log_masses: FloatArray | None = None
+        self,
+        thetas: FloatArray,
+        numbers: FloatArray | IntArray,
+        log_masses: FloatArray | None = None,
+        background_rows: float = _BACKGROUND_ROWS,
     ) -> FloatArray:
-        """θ, shape (p,), of components (k, q) that so many rows belong to, (k,).
+        """θ, shape (p,), of components (k, q) that so many rows belong to, (k,), and of a share in the background.
 
         The masses are the probabilities of the region under each of them; by default one.
         """
@@ -362,5 +366,5 @@ class Mixture(MixtureForm):
             log_integrals += log_masses
         levels = np.log(np.maximum(numbers, 0.5) / np.sum(numbers)) - log_integrals
         if self.has_background:
-            levels = np.append(levels + np.log1p(-_BACKGROUND_ROWS), np.log(_BACKGROUND_ROWS) - self._background_mass)
+            levels = np.append(levels + np.log1p(-background_rows), np.log(background_rows) - self._background_mass)
         return self.join(levels, thetas)

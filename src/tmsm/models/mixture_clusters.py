@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.models.base import LinearModel
 from tmsm.numerics.clusters import clusters, nearest
 
-__all__ = ["cluster_labels", "ladder", "moment_fit", "moment_fits"]
+__all__ = ["cluster_labels", "densest", "ladder", "moment_fit", "moment_fits"]
 
 # First centres of the clusters are drawn so often.
 _SEEDS = 6
 # Clusterings that differ in fewer rows are one.
 _SAME = 0.02
+# How dense it is round a row is seen from the distance to as large a share of the rows, or to this many.
+_NEAR_SHARE, _NEAR_ROWS = 0.01, 10
 # Components about one centre begin with concentrations that differ by this factor.
 _RUNG = 4.0
 
@@ -35,6 +38,13 @@ def cluster_labels(component: LinearModel, X: FloatArray, statistics: FloatArray
         if not any(np.mean(labels != other) < _SAME for other in found):
             found.append(labels)
     return found
+
+
+def densest(X: FloatArray, share: float) -> IntArray:
+    """Numbers of this share of the rows (n, D): those with the nearest neighbours."""
+    near = min(max(_NEAR_ROWS, round(_NEAR_SHARE * len(X))), len(X) - 1)
+    distance = cKDTree(X).query(X, [near + 1])[0][:, 0]
+    return np.sort(np.argsort(distance, kind="stable")[: max(round(share * len(X)), 1)])
 
 
 def moment_fit(component: LinearModel, mean: FloatArray) -> FloatArray | None:
