@@ -43,7 +43,7 @@ def cluster_labels(component: LinearModel, X: FloatArray, statistics: FloatArray
 def densest(X: FloatArray, share: float) -> IntArray:
     """Numbers of this share of the rows (n, D): those with the nearest neighbours."""
     near = min(max(_NEAR_ROWS, round(_NEAR_SHARE * len(X))), len(X) - 1)
-    distance = cKDTree(X).query(X, [near + 1])[0][:, 0]
+    distance = np.asarray(cKDTree(X).query(X, [near + 1])[0])[:, 0]
     return np.sort(np.argsort(distance, kind="stable")[: max(round(share * len(X)), 1)])
 
 
