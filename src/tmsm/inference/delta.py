@@ -124,7 +124,7 @@ def cautions(model: Model, params: Parameters, intervals: Parameters) -> list[st
             if intervals[field.name][0] > 0.5 * np.pi:
                 found.append(
                     f"The data hardly determine the {name}: its 95 % region reaches beyond a right angle. "
-                    "Use more rows, or take the intervals for a rough guide only."
+                    "Use more rows, or use the intervals as a rough guide only."
                 )
         elif is_no_share(field, params[field.name]):
             found.append(

@@ -90,12 +90,12 @@ def _few_rows(fit: Fit) -> list[str]:
     k, n = fit.n_free, fit.n_samples
     if n < _FEW_ROWS * k:
         rows = "1 row is" if n == 1 else f"{n:,} rows are"
-        return [f"{rows} few for {k} parameters: take the errors for a rough guide."]
+        return [f"{rows} few for {k} parameters: use the errors as a rough guide only."]
     counted = n if fit.n_groups is not None else fit.kept.effective_number / fit.kept_share
     if counted < _FEW_ROWS * k:
         return [
-            f"By their weights {n:,} rows count like {counted:,.0f}, which is few for {k} parameters: take the errors "
-            "for a rough guide."
+            f"By their weights {n:,} rows count like {counted:,.0f}, which is few for {k} parameters: use the errors "
+            "as a rough guide only."
         ]
     return []
 
@@ -104,11 +104,13 @@ def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
     """A sentence if there are few groups, or few that matter."""
     if count <= n_free:
         return [
-            f"{count} groups cannot tell the errors of {n_free} parameters: some are taken for zero. Do not use "
+            f"{count} groups cannot tell the errors of {n_free} parameters: some are set to zero. Do not use "
             "these errors."
         ]
     if effective >= _FEW_GROUPS - 1e-6:  # as many, but for rounding
         return []
     if not are_unequal(count, effective):
         return [f"{count} groups are few: the errors may be too small."]
-    return [f"{count:,} groups are so unequal that they count like {effective:.0f}: take the errors for a rough guide."]
+    return [
+        f"{count:,} groups are so unequal that they count like {effective:.0f}: use the errors as a rough guide only."
+    ]

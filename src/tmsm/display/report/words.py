@@ -241,5 +241,5 @@ def _rows(fit: Fit) -> list[Finding]:
         )
         found.append(Finding("note", text))
     if fit.n_samples < _FEW_ROWS:
-        found.append(Finding("warning", f"{fit.n_samples} points are few: take the errors for a rough guide."))
+        found.append(Finding("warning", f"{fit.n_samples} points are few: use the errors as a rough guide only."))
     return found
