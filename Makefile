@@ -50,7 +50,7 @@ coverage: $(READY)  ## Run the study of coverage anew (an hour, resumable); its 
 docs: $(READY)  ## Build the documentation as a static site in build/site
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --quiet --strict
-	@echo "Open build/site/index.html"
+	@echo "Open build/site/index.html. Its search box needs a server: $(BIN)/python -m http.server --directory build/site"
 
 gallery: $(READY)  ## Run the examples anew and put them on docs/gallery.md, with their pictures
 	MPLBACKEND=Agg $(BIN)/python tools/build_gallery.py
