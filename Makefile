@@ -61,6 +61,7 @@ figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python docs/figures/problem.py
 	$(BIN)/python docs/figures/kent.py
 	$(BIN)/python docs/figures/border.py
+	$(BIN)/python docs/figures/weight_idea.py
 	MPLBACKEND=Agg $(BIN)/tmsm demo --out build/demo
 	cp build/demo/sky.png docs/figures/demo.png
 
