@@ -158,7 +158,13 @@ class ExposureMap(ValueObject):
         return np.concatenate([value for value, _ in parts]), np.concatenate([gradient for _, gradient in parts])
 
     def log_values(self, X: Any) -> FloatArray:
-        """The logarithm alone, shape (n,)."""
+        """The logarithm alone, shape (n,).
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, 3).
+        """
         X = np.ascontiguousarray(X, dtype=np.float64)
         starts = range(0, max(len(X), 1), _POINTS)
         values: FloatArray = np.concatenate([self._mean(X[k : k + _POINTS], False).value for k in starts])
@@ -219,7 +225,13 @@ class ExposureMap(ValueObject):
         return np.nan_to_num(self.grid.completed(np.nan_to_num(self.values)))
 
     def blank_inside(self, region: Region) -> tuple[int, FloatArray | None]:
-        """How many pixels that are zero or missing have their centres inside a region, and the first of these."""
+        """How many pixels that are zero or missing have their centres inside a region, and the first of these.
+
+        Parameters
+        ----------
+        region
+            The region to look at.
+        """
         if region not in self._shelf:
             self._shelf[region] = self._count_blank(region)
         return self._shelf[region]

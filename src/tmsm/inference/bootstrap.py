@@ -47,6 +47,8 @@ class Bootstrap:
         Resamples that carried no estimate; they are left out.
     coefficients
         Of a fit with covariates: `coefficients_` of every resample, shape (n_resamples, p, 1 + q); else None.
+    model
+        The family that was fitted.
     """
 
     values: Parameters

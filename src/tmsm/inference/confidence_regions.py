@@ -41,6 +41,14 @@ class ConfidenceRegion:
         Confidence level.
     estimate
         Its estimate, shape (D,).
+    discrepancy
+        How much worse another θ fits than θ̂.
+    model, manifold
+        The family, and the manifold of the parameter.
+    square
+        The critical squared distance.
+    error_df
+        Degrees of freedom of the errors; None for the normal distribution.
 
     Examples
     --------
@@ -99,7 +107,13 @@ class ConfidenceRegion:
         return np.array([self.distance(x) <= self.square for x in X], dtype=bool)
 
     def distance(self, point: FloatArray) -> float:
-        """How badly a value fits, in squared standard errors: the profile of the discrepancy."""
+        """How badly a value fits, in squared standard errors: the profile of the discrepancy.
+
+        Parameters
+        ----------
+        point
+            A value of the parameter, shape (D,).
+        """
         value, _ = profile_of(self.discrepancy, self.model, self.field.name, point)
         return value * self.discrepancy.units(*self._interest(point))
 

@@ -37,7 +37,17 @@ _METHODS = ["linear", "full"]
 
 
 class SteinTest(NamedTuple):
-    """The statistic, the probability to reach it under the model, and the width of the kernel."""
+    """The result of `stein_test`.
+
+    Attributes
+    ----------
+    statistic
+        The kernel Stein discrepancy, multiplied by the number of rows.
+    p_value
+        The probability of a larger statistic if the model is right.
+    bandwidth
+        The width of the kernel.
+    """
 
     statistic: float
     p_value: float

@@ -42,6 +42,8 @@ class HighestDensityRegion:
         The level: inside the log density is higher.
     area
         Its area: steradians on S², squares of the unit in the plane.
+    density
+        The density of the map.
     """
 
     share: float

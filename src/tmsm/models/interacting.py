@@ -428,8 +428,15 @@ class _InFactor(FactorTangent):
 class CentredInteraction(AnotherForm):
     """An interacting model with its families in other forms, such as about another origin.
 
-    The statistics of each family become t′ = B t + k, and products of them those of (1, t) ⊗ (1, t) with kron of the
-    matrices (1, 0; k, B).  The parameters are those of the model as it was written.
+    The statistics of each family become t′ = B t + k. Their products become those of (1, t) ⊗ (1, t) with the Kronecker
+    product of the matrices (1, 0; k, B). The parameters are those of the model as it was written.
+
+    Parameters
+    ----------
+    model
+        The model as it was written.
+    form
+        The same with its families in other forms.
     """
 
     model: InteractingModel

@@ -213,7 +213,19 @@ class HealpixMask(Region):
         return self.outline.border_curves
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
-        """Draw the outline in longitude and latitude; returns the axes."""
+        """Draw the outline in longitude and latitude.
+
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; new ones by default.
+        **style
+            Options of Matplotlib for the line, such as ``color``.
+
+        Returns
+        -------
+        The axes.
+        """
         return self.outline.plot(ax, **style)
 
 

@@ -296,7 +296,19 @@ class LonLatBox(Region):
         return self._outline.border_curves
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
-        """Draw the border in longitude and latitude; returns the axes."""
+        """Draw the border in longitude and latitude.
+
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; new ones by default.
+        **style
+            Options of Matplotlib for the line, such as ``color``.
+
+        Returns
+        -------
+        The axes.
+        """
         return self._outline.plot(ax, **style)
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:

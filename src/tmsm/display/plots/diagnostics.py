@@ -70,7 +70,15 @@ class DiagnosticsDisplay:
 
     @classmethod
     def from_estimator(cls, fit: Fitted, **options: Any) -> DiagnosticsDisplay:
-        """Draw; options are those of `plot`."""
+        """Draw the histograms of a fit.
+
+        Parameters
+        ----------
+        fit
+            A fitted estimator.
+        **options
+            Those of `plot`.
+        """
         return cls(fit).plot(**options)
 
     def plot(self, axes: Any = None, *, random_state: int = 0, frame: str | Frame | None = None) -> Self:

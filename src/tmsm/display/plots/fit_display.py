@@ -73,12 +73,30 @@ class FitDisplay:
 
     @classmethod
     def from_estimator(cls, fit: Fitted, *, label: str | None = None, **options: Any) -> FitDisplay:
-        """Draw one fit; options are those of `plot`."""
+        """Draw one fit.
+
+        Parameters
+        ----------
+        fit
+            A fitted estimator.
+        label
+            What the legend calls it; by default the name of its class.
+        **options
+            Those of `plot`.
+        """
         return cls({label or type(fit).__name__: fit}).plot(**options)
 
     @classmethod
     def from_estimators(cls, fits: Mapping[str, Fitted], **options: Any) -> FitDisplay:
-        """Draw several fits by their labels; options are those of `plot`."""
+        """Draw several fits.
+
+        Parameters
+        ----------
+        fits
+            Label -> fitted estimator, all of the same rows; the density is that of the first.
+        **options
+            Those of `plot`.
+        """
         return cls(fits).plot(**options)
 
     def plot(

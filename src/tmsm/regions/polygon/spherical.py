@@ -121,9 +121,16 @@ class SphericalPolygon(Region):
     def from_lonlat(
         rings: Sequence[ArrayLike], *, tolerance: float, inside: ArrayLike | None = None
     ) -> SphericalPolygon:
-        """From rings in degrees, (m, 2), whose edges are straight in longitude/latitude.
+        """From rings in degrees whose sides are straight in longitude and latitude.
 
-        ``tolerance`` is in radians; longitudes are continuous along each ring.
+        Parameters
+        ----------
+        rings
+            Arrays (m, 2) of longitude and latitude; longitudes are continuous along each ring.
+        tolerance
+            Largest distance in radians between a straight side and the arcs of great circles that replace it.
+        inside
+            A point inside, shape (3,); by default the smaller side is inside.
         """
         arrays = [np.asarray(ring, dtype=np.float64) for ring in rings]
         return SphericalPolygon(split_lonlat_rings(arrays, tolerance), inside)
@@ -163,7 +170,12 @@ class SphericalPolygon(Region):
     ) -> SphericalPolygon:
         """From a shapely geometry in degrees, a GeoSeries or a GeoDataFrame in any known CRS.
 
-        Parameters are those of `from_geojson`.
+        Parameters
+        ----------
+        geometry
+            The polygons.
+        inside, edges, tolerance
+            As in `from_geojson`.
         """
         return _from_polygons(geometry_polygons(geometry), inside, edges, tolerance)
 
