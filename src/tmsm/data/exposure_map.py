@@ -43,11 +43,11 @@ class _Mean(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ExposureMap(ValueObject):
-    """A map of exposure times or detection probabilities on S², to be given as ``log_exposure``.
+    """A map of exposure times or detection probabilities on S², for ``log_exposure``.
 
-    Make one with `from_healpix`, `from_raster` or `from_file`.  Only ratios of values matter.  Between the centres of
-    pixels the map is interpolated linearly, so that its logarithm has a gradient; pixels that are zero or missing are
-    left out of it, and must not have their centres inside the region of a fit.
+    Make one with `from_healpix`, `from_raster` or `from_file`. Only ratios of values matter. Between the centres of
+    pixels the map is interpolated linearly. Pixels that are zero or missing are left out of the interpolation, and must
+    not have their centres inside the region of a fit.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class ExposureMap(ValueObject):
     values
         One for each pixel, not negative; NaN where nothing is known.
     frame
-        What directions stand for, "icrs", "galactic" or "earth"; None where nothing is known.
+        The frame of the map, "icrs", "galactic" or "earth"; None if it is not known.
 
     Examples
     --------

@@ -112,23 +112,23 @@ class Comparison(Sequence[ComparedFit]):
 def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None = None) -> Comparison:
     """Order fits of the same rows by the score-matching information criterion.
 
-    The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction for having
-    been fitted to the same rows.  The standard error of a difference is that of J alone: if a wider family
-    adds nothing, its difference is mostly the correction, and small.
+    The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction because the model
+    was fitted to the same rows. The standard error of a difference is that of J alone. If a wider family brings
+    nothing, its difference is mostly the correction, and small.
 
     Parameters
     ----------
     fits
-        Fitted estimators, all of the same rows and region.  `NaiveMLE`, which knows of no region, is judged by how its
+        Fitted estimators, all of the same rows and region. `NaiveMLE` has no region; it is judged by how well its
         density describes the rows inside the region of the others.
     extrapolate
-        Regions by name, such as ``{"0–250 km": border.surroundings(0, 250 / 6371)}``: for each fit the table shows how
-        many rows it expects there for each row seen, with the standard error.  Families that fit equally well may
+        Regions by name, such as ``{"0–250 km": border.surroundings(0, 250 / 6371)}``. For each fit the table then shows
+        the number of rows expected there for each row seen, with its standard error. Families that fit equally well may
         differ by much more than these errors.
 
     Returns
     -------
-    A sequence of rows, best first, that prints as a table.
+    A `Comparison`: one entry for each fit, the best first. It prints as a table.
 
     Examples
     --------

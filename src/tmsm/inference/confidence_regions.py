@@ -28,10 +28,10 @@ _ENDLESS = 1e3
 @final
 @dataclass(frozen=True)
 class ConfidenceRegion:
-    """All values of a parameter that the data do not reject at a level.
+    """All values of a parameter that the data do not reject; `confidence_region` of an estimator makes it.
 
-    A value belongs to it if the best fit with this value is within the critical distance of the best fit of all.  Far
-    from the data it may be long and one-sided, or hold everything.
+    A value belongs to it if the best fit with this value is within the critical distance of the best fit. Far from the
+    data the region may be long and one-sided, or the whole manifold.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class ConfidenceRegion:
 
     @cached_property
     def everywhere(self) -> bool:
-        """Whether no value at all is rejected, as where the rows do not even reject a uniform density."""
+        """Whether no value is rejected, for example if the rows do not reject a uniform density."""
         if not self.manifold.is_closed:
             return False
         if self._may_be_uniform():

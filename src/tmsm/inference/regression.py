@@ -219,9 +219,10 @@ class PredictedParameters:
         return Parameters(**{name: np.array([one[name] for one in found]) for name in found[0]})
 
     def confidence_interval(self, level: float = 0.95) -> Parameters:
-        """(low, high) for each field, both stacked; for a direction the half-axes of its ellipse, shape (m, D − 1).
+        """(low, high) for each parameter, both stacked; for a direction the half-axes of its ellipse, shape (m, D − 1).
 
-        By the delta method, each value by itself: a band that holds for all values at once is wider.
+        They come from the delta method and hold for each value by itself. A band for all values together would be
+        wider.
 
         Parameters
         ----------

@@ -23,10 +23,9 @@ class Level(NamedTuple):
 
 
 class RegionDensity(ABC):
-    """A density whose integral over a region is one.
+    """A density whose integral over a region is one; `density_` of a map.
 
-    Points have been checked.  The logarithm is a smooth function that goes on beyond the border, where it means
-    nothing: whoever shows it leaves out what lies outside.
+    Points are not checked. Beyond the border the logarithm continues smoothly, but it has no meaning there.
     """
 
     region: Region

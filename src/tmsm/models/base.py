@@ -360,7 +360,7 @@ class Model(ValueObject, ABC):
         Parameters
         ----------
         region
-            A region of the family's manifold.
+            A region of the manifold of the family.
         **params
             The model's parameters by name.
         """

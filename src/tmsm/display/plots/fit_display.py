@@ -39,7 +39,7 @@ _GRID = 300
 
 @final
 class FitDisplay:
-    """What was seen, the border, the estimates with their confidence regions, and the fitted density.
+    """A picture of the rows, the border, the estimates with their confidence regions, and the fitted density.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class FitDisplay:
             On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin"; by default a
             globe for what is wide and a map for what is not.
         level
-            Confidence level of the regions round mean directions.
+            Confidence level of the regions around mean directions.
         density
             Whether to draw contours that hold 50 and 90 % of the first fit's mass, without the background of a mixture.
         by_component
@@ -131,10 +131,10 @@ class FitDisplay:
             What directions on S² stand for: "earth", "icrs" or "galactic" (the sky, seen from inside), or "plain"; by
             default the frame of the rows.
         marks
-            Other points to show, label -> one point (3,) or several (n, 3): a truth that is known gets a star, several
-            points that the fit did not see get small rings.
+            Other points to show, label -> one point (3,) or several (n, 3). A single point, such as a known truth, gets
+            a star; several points get small rings.
         land
-            Whether to draw coastlines; by default on the Earth, where the picture is not too small for them.
+            Whether to draw coastlines; by default on the Earth, unless the picture is too small for them.
         legend
             Whether to explain the signs.
 
