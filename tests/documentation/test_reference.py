@@ -70,7 +70,8 @@ def documented(text):
 
 def arguments(function):
     """The names of what is given to a function."""
-    names = [one.name for one in inspect.signature(function).parameters.values()]
+    taken = inspect.signature(function).parameters.values()
+    names = [one.name for one in taken if one.kind != one.POSITIONAL_ONLY]  # those of built-in types
     return [name for name in names if name not in ("self", "cls") and not name.startswith("_")]
 
 

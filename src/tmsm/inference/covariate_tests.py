@@ -123,13 +123,7 @@ class CovariateTest:
 
 @final
 class CovariateTests(tuple[CovariateTest, ...]):
-    """All tests of a fit with covariates, as a tuple; `covariate_tests_` of an estimator makes it.
-
-    Parameters
-    ----------
-    iterable
-        The tests.
-    """
+    """All tests of a fit with covariates, as a tuple; `covariate_tests_` of an estimator makes it."""
 
     __slots__ = ()
 

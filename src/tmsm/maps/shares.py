@@ -16,12 +16,12 @@ __all__ = ["Share"]
 class Share(float):
     """A share of the mass with its standard error: a number between 0 and 1; `share` of a map makes it.
 
-    Parameters
+    Attributes
     ----------
     value
         The share.
     std_error
-        Its standard error, which is an attribute of the same name.
+        Its standard error.
 
     Examples
     --------
