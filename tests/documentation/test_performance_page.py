@@ -15,7 +15,7 @@ FIGURES = [
     ("inside the border of the United States, one weight", "US border, a single weight, rows a second and core", None),
     ("that border, default (combined) weights", "US border, default weight, rows a second and core", None),
     (
-        "a Parquet file with longitude and latitude",
+        "a Parquet file",
         "Parquet, 40,000,000 rows, with errors, over the cached",
         "… rows a",
     ),
