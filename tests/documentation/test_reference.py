@@ -40,7 +40,7 @@ def shown(page):
     """What a part of the page shows: the path, and the names of members; None for all of them."""
     for found in LINE.finditer(page):
         if found[1] in CALLABLE:
-            members = [] if found[3] else None if found[2] is None else found[2].split(", ")
+            members = [] if found[3] else None if found[2] is None else found[2].replace('"', "").split(", ")
             yield pytest.param(found[1], members, id=found[1])
 
 
