@@ -57,14 +57,7 @@ gallery: $(READY)  ## Run the examples anew and put them on docs/gallery.md, wit
 
 figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,sky]'
-	$(BIN)/python docs/figures/house.py
-	$(BIN)/python docs/figures/problem.py
-	$(BIN)/python docs/figures/kent.py
-	$(BIN)/python docs/figures/border.py
-	MPLBACKEND=Agg $(BIN)/python docs/figures/galaxy.py
-	$(BIN)/python docs/figures/regions.py
-	$(BIN)/python docs/figures/far_centre.py
-	$(BIN)/python docs/figures/families.py
+	for figure in docs/figures/*.py; do MPLBACKEND=Agg $(BIN)/python $$figure || exit 1; done
 
 clean:  ## Remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -7,7 +7,7 @@ INK, PALE, BLUE, GREEN = "#222222", "#F5F7FA", "#0072B2", "#009E73"
 # x, y, width, title, lines below it.
 STATIONS = [
     (20, "Source → Rows", "data", ["blocks of rows inside", "the region, each with", "its BorderView"]),
-    (235, "Equations", "matching", ["e_i(θ) of every row,", "summed where it is", "linear: A θ + b"]),
+    (235, "Equations", "matching", ["e_i(θ) of every row;", "sums A and b if e", "is linear in θ"]),
     (450, "θ̂", "matching", ["solve, combine,", "search, maximise"]),
     (665, "Fit", "inference", ["influence, covariance,", "regions, intervals,", "tests, bootstrap"]),
     (880, "summary, plot, report", "display", ["words, pictures,", "pages, JSON"]),

@@ -43,11 +43,11 @@ class _Mean(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ExposureMap(ValueObject):
-    """A map of exposure times or detection probabilities on S², to be given as ``log_exposure``.
+    """A map of exposure times or detection probabilities on S², for ``log_exposure``.
 
-    Make one with `from_healpix`, `from_raster` or `from_file`.  Only ratios of values matter.  Between the centres of
-    pixels the map is interpolated linearly, so that its logarithm has a gradient; pixels that are zero or missing are
-    left out of it, and must not have their centres inside the region of a fit.
+    Make one with `from_healpix`, `from_raster` or `from_file`. Only ratios of values matter. Between the centres of
+    pixels the map is interpolated linearly. Pixels that are zero or missing are left out of the interpolation, and must
+    not have their centres inside the region of a fit.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class ExposureMap(ValueObject):
     values
         One for each pixel, not negative; NaN where nothing is known.
     frame
-        What directions stand for, "icrs", "galactic" or "earth"; None where nothing is known.
+        The frame of the map, "icrs", "galactic" or "earth"; None if it is not known.
 
     Examples
     --------
@@ -158,7 +158,13 @@ class ExposureMap(ValueObject):
         return np.concatenate([value for value, _ in parts]), np.concatenate([gradient for _, gradient in parts])
 
     def log_values(self, X: Any) -> FloatArray:
-        """The logarithm alone, shape (n,)."""
+        """The logarithm alone, shape (n,).
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, 3).
+        """
         X = np.ascontiguousarray(X, dtype=np.float64)
         starts = range(0, max(len(X), 1), _POINTS)
         values: FloatArray = np.concatenate([self._mean(X[k : k + _POINTS], False).value for k in starts])
@@ -219,7 +225,13 @@ class ExposureMap(ValueObject):
         return np.nan_to_num(self.grid.completed(np.nan_to_num(self.values)))
 
     def blank_inside(self, region: Region) -> tuple[int, FloatArray | None]:
-        """How many pixels that are zero or missing have their centres inside a region, and the first of these."""
+        """How many pixels that are zero or missing have their centres inside a region, and the first of these.
+
+        Parameters
+        ----------
+        region
+            The region to look at.
+        """
         if region not in self._shelf:
             self._shelf[region] = self._count_blank(region)
         return self._shelf[region]

@@ -45,9 +45,10 @@ class RawBlock:
 
 
 class Source(ABC):
-    """A table of points that is read in blocks.
+    """A table of points that is read in blocks. All of them can be read again, in the same order.
 
-    A subclass gives its size and `blocks`.  The rest follows by reading them, and may be given faster.
+    For a source of your own, give its size and `blocks`. The other methods follow from these, and may be overridden by
+    faster ones.
     """
 
     @property
@@ -61,18 +62,44 @@ class Source(ABC):
 
     @abstractmethod
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """All rows in order, at most so many at a time; each call begins anew, with the same blocks."""
+        """All rows in order, at most so many at a time; each call begins anew, with the same blocks.
+
+        Parameters
+        ----------
+        size
+            The largest number of rows in a block.
+        """
 
     def loop_blocks(self, size: int) -> Iterator[RawBlock]:
-        """The same for compiled loops, which take rows as they are: on a graphics card, or as degrees (n, 2)."""
+        """The same for compiled loops, which take rows as they are: on a graphics card, or as degrees (n, 2).
+
+        Parameters
+        ----------
+        size
+            The largest number of rows in a block.
+        """
         return self.blocks(size)
 
     def in_memory(self, raw: RawBlock) -> RawBlock:
-        """One of the `loop_blocks` as points in memory."""
+        """One of the `loop_blocks` as points in memory.
+
+        Parameters
+        ----------
+        raw
+            One of the `loop_blocks`.
+        """
         return raw
 
     def in_memory_by(self, size: int, raw: RawBlock) -> Iterator[RawBlock]:
-        """The same, so many rows at a time where they are read from elsewhere."""
+        """The same, so many rows at a time where they are read from elsewhere.
+
+        Parameters
+        ----------
+        size
+            The largest number of rows at a time.
+        raw
+            One of the `loop_blocks`.
+        """
         yield self.in_memory(raw)
 
     @property
@@ -96,7 +123,13 @@ class Source(ABC):
         return PLAIN
 
     def place_of(self, row: int) -> str:
-        """Where a row is, for an error message."""
+        """Where a row is, for an error message.
+
+        Parameters
+        ----------
+        row
+            The number of the row, from 0.
+        """
         return f"row {row:,}"
 
     @property
@@ -110,11 +143,23 @@ class Source(ABC):
         return None
 
     def with_groups(self, groups: Groups | None) -> Source:
-        """The same rows, known to come in these groups."""
+        """The same rows, known to come in these groups.
+
+        Parameters
+        ----------
+        groups
+            The group of each row; None for no groups.
+        """
         raise InvalidInputError(f"{type(self).__name__} does not take groups: its blocks would have to name them.")
 
     def grouped(self, labels: Any) -> Source:
-        """The same rows in groups: one label a row, or what else this kind of source takes for them."""
+        """The same rows in groups: one label a row, or what else this kind of source takes for them.
+
+        Parameters
+        ----------
+        labels
+            One label for each row, or what this kind of source takes instead.
+        """
         return self.with_groups(Groups.of(labels, len(self)))
 
     @property
@@ -123,19 +168,43 @@ class Source(ABC):
         return None
 
     def with_covariates(self, covariates: Covariates | None) -> Source:
-        """The same rows with these covariates."""
+        """The same rows with these covariates.
+
+        Parameters
+        ----------
+        covariates
+            The covariates of each row; None for no covariates.
+        """
         raise InvalidInputError(f"{type(self).__name__} does not take covariates: its blocks would have to hold them.")
 
     def described(self, covariates: Any) -> Source:
-        """The same rows with covariates: a table with a row for each, or what else this kind of source takes."""
+        """The same rows with covariates: a table with a row for each, or what else this kind of source takes.
+
+        Parameters
+        ----------
+        covariates
+            A table with a row for each row, or what this kind of source takes instead.
+        """
         return self.with_covariates(Covariates.of(covariates, len(self)))
 
     def stride(self, n: int) -> int:
-        """A `sample` of at most n rows takes one row of every so many."""
+        """A `sample` of at most n rows takes one row of every so many.
+
+        Parameters
+        ----------
+        n
+            The largest number of rows in the sample.
+        """
         return -(-len(self) // n)
 
     def sample(self, n: int) -> RawBlock:
-        """At most n rows, spread evenly over the table: one of every `stride`."""
+        """At most n rows, spread evenly over the table: one of every `stride`.
+
+        Parameters
+        ----------
+        n
+            The largest number of rows in the sample.
+        """
         return self._gathered(partial(_thinned, self.stride(n)))
 
     def _gathered(self, choose: Callable[[RawBlock], Pieces]) -> RawBlock:
@@ -159,6 +228,15 @@ class Source(ABC):
         """The sum, in order, of what a function gives for every block; None adds nothing.
 
         With a ``loop`` what that gives for the `loop_blocks`; a block of which it gives None is one for the function.
+
+        Parameters
+        ----------
+        function
+            From a block to what is added; it must not change anything.
+        size
+            The largest number of rows in a block.
+        loop
+            The same for the `loop_blocks`.
         """
         total: Any = None
         for block in self.blocks(size) if loop is None else self.loop_blocks(size):

@@ -59,12 +59,14 @@ class Chosen:
 @final
 @dataclass(frozen=True, eq=False)
 class TableSource(StreamedSource):
-    """Points in columns of a table, with weights, labels of groups and covariates in others.
+    """Points in columns of a table; `open_table` makes it.
+
+    Weights, labels of groups and covariates are in other columns of the same table.
 
     Attributes
     ----------
     origin
-        What is read.
+        The table, file or folder.
     coordinates
         The columns with the points.
     weight, labels, others
@@ -72,12 +74,14 @@ class TableSource(StreamedSource):
     titles
         What the covariates are called.
     where
-        Which rows are meant; None for all.
+        Which rows are taken; None for all.
     lenient
-        Whether rows without coordinates are left out, and with ``skip_bad`` those beyond their range, or without a
-        number for a covariate; else either is an error.
+        Whether rows without coordinates are left out. Otherwise they are an error.
+    skip_bad
+        Whether, if ``lenient``, rows with coordinates beyond their range or with a covariate that is no number are left
+        out as well.
     wanted
-        The frame to give points of the sky in; None leaves them as they are.
+        The frame to convert points of the sky to; None leaves them as they are.
     """
 
     origin: ColumnTable

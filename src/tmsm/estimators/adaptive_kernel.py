@@ -20,30 +20,31 @@ __all__ = ["AdaptiveKernel"]
 
 
 class AdaptiveKernel(MapEstimator):
-    """A sum of kernels, narrow where rows are dense and wide where they are rare, inside a region.
+    """A sum of kernels inside a region; they are narrow where rows are dense and wide where they are rare.
 
-    On S² they are von Mises–Fisher densities, in flat space normal ones.  Each is cut at the border and divided by what
-    is left of it inside.  That is computed along the edges of the border, and in a box by normal integrals; 512 draws
-    take their place where a border has no edges, as on the circle and in unions and differences of regions.  It shows
-    structure that no smooth series resolves; next to the border it is flatter than the truth, where `DensityMap` is
-    not.
+    On S² the kernels are von Mises–Fisher densities, in flat space normal densities. Each is cut at the border and
+    divided by its mass inside. This mass is computed along the sides of the border, and in a box by normal integrals;
+    if a border has no sides, as on the circle and in unions and differences of regions, 512 draws are used. The map
+    shows structure that no smooth series resolves. Next to the border it is flatter than the true density; `DensityMap`
+    is not.
 
     Parameters
     ----------
     region
-        Where rows could be seen.
+        Where points could be observed.
     neighbours
-        k: the width of a kernel follows the distance to the k-th nearest place; "auto" chooses.
+        k: the width of a kernel follows the distance to the k-th nearest place. "auto" chooses it.
     width
-        The factor between that distance and the width; "auto" chooses.
+        The factor between that distance and the width. "auto" chooses it.
     background
-        Share of a uniform background, which keeps places far from all rows possible; "auto" chooses.
+        Share of a uniform background, so that the density is not zero far from all rows. "auto" chooses it.
     outside
         What to do with rows outside the region: "raise" or "drop".
     log_exposure
-        Known log detection probability, up to a constant, as `ScoreMatching` takes it: rows count with its inverse.
+        Logarithm of the known detection probability, up to a constant, as for `ScoreMatching`: rows count with its
+        inverse.
     random_state
-        A whole number: which rows widths are judged by, where there are many.
+        A whole number that decides which rows the widths are judged by, if there are many.
 
     Attributes
     ----------
@@ -54,7 +55,7 @@ class AdaptiveKernel(MapEstimator):
     held_out_ : float
         Mean log density of rows that were held out.
     status_ : str
-        How the map was found and what to be wary of.
+        How the map was found, and warnings.
 
     Examples
     --------
@@ -70,17 +71,16 @@ class AdaptiveKernel(MapEstimator):
 
     Notes
     -----
-    Widths are h = factor · d^power · m^(1 − power), d the distance to the k-th nearest place and m its geometric mean,
-    and no larger than the region.  All of k, power, factor and the background are chosen by the likelihood of rows that
-    are left out.  Copies of a row, or rows of its group, are left out with it, and the widths of others are then those
-    without it: the likelihood is that of new rows.  Where a place has rows of several groups, distances count it for
-    one of these.
+    Widths are h = factor · d^power · m^(1 − power), where d is the distance to the k-th nearest place and m the
+    geometric mean of d; they are no larger than the region. All of k, power, factor and the background are chosen by
+    held-out likelihood. Copies of a row, or rows of its group, are held out with it, and the widths are then computed
+    without them. If a place has rows of several groups, distances count it for one of these.
 
-    The band of `interval` and the intervals of shares are chance alone, that of rows at the widths that were chosen:
-    widths that follow few neighbours vary by themselves.  At peaks the map is too low and the band does not know it.
-    Where the density rises towards the border, kernels are flatter than the truth by far more than the band
-    is wide, most of all in corners: there the band hardly ever holds the truth, and that of `DensityMap` mostly does.
-    Rows are taken for independent, copies of a point too; rows that depend on each other belong to one group.
+    The band of `interval` and the intervals of shares account for chance only, at the chosen widths; widths that follow
+    few neighbours vary by themselves. At peaks the map is too low, which the band does not include. Where the density
+    rises towards the border, the map is flatter than the true density by far more than the width of the band, most of
+    all in corners. There the band hardly ever contains the true density, while that of `DensityMap` mostly does. Rows
+    are treated as independent, also copies of a point. Rows that depend on each other belong to one group.
     """
 
     def __init__(

@@ -113,10 +113,10 @@ class Estimator(Contract, Coefficients):
         covariates: Any = None,
         n_jobs: int | None = None,
     ) -> Bootstrap:
-        """Fit resampled rows, in parallel where it pays, and collect the estimates.
+        """Fit resampled rows and collect the estimates; in parallel if that is faster.
 
-        What the fit took from the data (scales of a weight) stays fixed.  Where weights are combined, up to 65,536
-        rows of a model on a sphere are read once: each resample sums again what its rows contribute.
+        The scales of the weight stay those of the fit. For combined weights and up to 65,536 rows of a model on a
+        sphere, the rows are read once, and each resample adds their contributions again.
 
         Parameters
         ----------
@@ -129,13 +129,13 @@ class Estimator(Contract, Coefficients):
         sample_weight
             Weights that were given to the fit.
         groups
-            Labels of groups, shape (n,), to be drawn instead of single rows.  A fit that was made with groups keeps
-            them up to 65,536 rows, and only beyond that they must be given again.
+            Labels of groups, shape (n,), which are drawn instead of single rows. A fit that was made with groups keeps
+            them up to 65,536 rows; with more rows, give them again.
         covariates
             Those of the fit, shape (n, q); up to 65,536 rows it keeps them.
         n_jobs
-            Number of processes: None or -1 for one on each processor, -2 for one fewer.  Where there is an active
-            client of a Dask cluster, its workers do the work, and the number does not matter.
+            Number of processes: None or -1 for one on each processor, -2 for one fewer. With an active client of a Dask
+            cluster, its workers do the work, and this number does not matter.
         """
         fit = self.result_
         n_resamples = check_count(n_resamples, "n_resamples", at_least=2)
@@ -165,29 +165,27 @@ class Estimator(Contract, Coefficients):
         groups: Any = None,
         covariates: Any = None,
     ) -> Self:
-        """Estimate the parameters; what an earlier call found is forgotten.
+        """Estimate the parameters. The result of an earlier call is forgotten.
 
         Parameters
         ----------
         X
-            Points, shape (n, D), in embedding coordinates, or a table whose columns have names.  What is larger than
-            memory is read block by block: the path of a Parquet or CSV file, or of a folder of them; a memory map; a
-            table, a dataset or a stream of Arrow; a function without arguments that returns a new iterator of blocks.
+            Points, shape (n, D), in embedding coordinates, or a table with column names. Data larger than memory are
+            read block by block: the path of a Parquet or CSV file or of a folder of them; a memory map; a table, a
+            dataset or a stream of Arrow; a function without arguments that returns a new iterator of blocks.
         y
             Ignored; scikit-learn passes it.
         sample_weight
-            Relative weights of the rows, shape (n,); the name of a column where X is a file or a table of Arrow, as
-            for groups and covariates.
+            Relative weights of the rows, shape (n,). If X is a file or a table of Arrow, the name of a column, as for
+            groups and covariates.
         groups
-            Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one
-            storm: errors, intervals and tests then take groups for independent, not rows.  The estimate of a single
-            weight or a likelihood is the same; several weights are combined by what differs between groups, and as many
-            as groups carry.
+            Labels, shape (n,), of groups within which rows may depend on each other, such as the positions of one
+            storm. Errors, intervals and tests then treat groups as independent, and not rows. The estimate of a single
+            weight or a likelihood stays the same. Combined weights are then weighted by the differences between groups.
         covariates
-            What else is known of each row, such as a year: shape (n, q), or a data frame, whose columns give the
-            names.  The natural parameters are then linear in them, θ(z) = `coefficients_` @ (1, z); `params_`
-            and all that is shown beside it are those at the mean of z, and `predict_params` gives those at
-            any z.
+            What else is known of each row, such as a year: shape (n, q), or a data frame, whose columns give the names.
+            The natural parameters are then linear in them, θ(z) = `coefficients_` @ (1, z). `params_` and everything
+            beside it are those at the mean of z; `predict_params` gives those at any z.
 
         Returns
         -------
@@ -233,17 +231,18 @@ class Estimator(Contract, Coefficients):
         return fit.model.presented(fit.std_errors)
 
     def confidence_interval(self, level: float = 0.95, method: Method | None = None) -> Any:
-        """(low, high) for each field of `params_`; for a direction the half-axes of its region.
+        """(low, high) for each parameter of `params_`; for a direction the half-axes of its confidence region.
 
         Parameters
         ----------
         level
             Confidence level between 0 and 1.
         method
-            "profile": the values that the data do not reject, whatever the other parameters are; of a centre the reach
-            of its `confidence_region`.  "wald": estimate plus or minus a multiple of the standard error; of a direction
-            the half-axes of its ellipse.  Both agree near the estimate.  By default "profile", and "wald" for what has
-            no profile (the axes of an oval, more than 20 statistics) and for a direction whose ellipse is good.
+            "profile": all values that the data do not reject, whatever the other parameters are; for a centre the reach
+            of its `confidence_region`. "wald": the estimate plus or minus a multiple of its standard error; for a
+            direction the half-axes of its ellipse. Both agree if the errors are small. By default "profile", and "wald"
+            for what has no profile (the axes of an oval, more than 20 statistics) and for a direction whose ellipse is
+            accurate.
         """
         if method is not None:
             check_option(method, ["profile", "wald"], "method")
@@ -269,9 +268,9 @@ class Estimator(Contract, Coefficients):
         return found
 
     def confidence_region(self, name: str = "mean_direction", level: float = 0.95) -> ConfidenceRegion:
-        """The set of centres that the data do not reject.
+        """All centres that the data do not reject.
 
-        It holds where the centre is extrapolated, too: it may be long and one-sided there, or everything.
+        It is also valid if the centre is extrapolated. It may then be long and one-sided, or the whole manifold.
 
         Parameters
         ----------
@@ -286,8 +285,8 @@ class Estimator(Contract, Coefficients):
 
         Notes
         -----
-        A value belongs to the region if the smallest squared distance (θ − θ̂)ᵀ Cov⁻¹ (θ − θ̂) of all θ that have this
-        value is within the quantile of χ² (Fieller's idea); for a likelihood, twice the loss of log-likelihood.
+        A value belongs to the region if some θ with this value has a squared distance (θ − θ̂)ᵀ Cov⁻¹ (θ − θ̂) of at
+        most the quantile of χ² (Fieller 1954). For a likelihood it is twice the difference of the log-likelihoods.
         """
         return self.result_.confidence_region(name, level)
 
@@ -310,13 +309,14 @@ class Estimator(Contract, Coefficients):
     def extrapolate(self, region: Region) -> Extrapolation:
         """The expected number of rows in a region where nothing was seen, for each row that was seen.
 
-        It rests on the family: one that fits as well inside may expect far more or less.  `tmsm.compare` shows several.
+        The number depends on the family. Another family that fits as well inside may expect far more or far fewer rows;
+        `tmsm.compare` shows several families.
 
         Parameters
         ----------
         region
-            Where to count, such as ``border.surroundings(0, 250 / 6371)``.  What overlaps with the region of the fit
-            counts as well: give what lies outside of it.
+            Where to count, such as ``border.surroundings(0, 250 / 6371)``. A part that overlaps with the region of the
+            fit counts as well: give a region outside of it.
 
         Returns
         -------
@@ -324,11 +324,10 @@ class Estimator(Contract, Coefficients):
 
         Notes
         -----
-        With a known exposure e the rows seen are those of e times the density, and the number is that of all rows in
-        the region, as if each of them were detected there: e must be a probability, not only proportional to one.
-        A background of a mixture ends at the border and is not counted beyond it.  `NaiveMLE` takes the whole manifold
-        for seen: the number is the probability of the region.  A fit with covariates is refused: at every value of them
-        it expects another number.
+        With a known exposure, the number is that of all rows in the region, as if each of them were detected. The
+        exposure must then be a probability, and not only proportional to one. A background of a mixture ends at the
+        border and is not counted beyond it. For `NaiveMLE`, which takes the whole manifold for seen, the number is the
+        probability of the region. A fit with covariates is refused, because the number differs for every value of them.
         """
         return Extrapolator(self.result_).rows_in(region)
 
@@ -338,9 +337,9 @@ class Estimator(Contract, Coefficients):
         return self.result_.undetermined is None
 
     def mean_direction_ellipse(self, level: float = 0.95) -> FloatArray:
-        """The delta method's ellipse of the mean direction on S², in order, shape (m, 3).
+        """The ellipse of the mean direction on S² by the delta method, as a chain of points, shape (m, 3).
 
-        It is good where the errors are small; a warning says where it is not.  `confidence_region` is good everywhere.
+        It is accurate if the errors are small; otherwise there is a warning. `confidence_region` is accurate always.
 
         Parameters
         ----------
@@ -395,15 +394,15 @@ class Estimator(Contract, Coefficients):
         return DiagnosticsDisplay.from_estimator(self, axes=axes, random_state=random_state)
 
     def summary(self) -> str:
-        """A table to print: estimates, standard errors, intervals, and how they came about."""
+        """A table to print: estimates, standard errors, intervals, and how they were found."""
         return summary_of(self.result_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a file, whole or not at all, from which `tmsm.load` makes the same estimator again.
 
         The file is JSON text: numbers and words to read, then the rows of the fit (at most 65,536 of them), its
-        configuration and all that it found.  A ``log_exposure`` function cannot be written, and is asked for at
-        loading; a `numpy.random.Generator` is written as None.
+        configuration and all its results. A ``log_exposure`` function cannot be written: give it again at loading. A
+        `numpy.random.Generator` is written as None.
 
         Parameters
         ----------
@@ -414,13 +413,13 @@ class Estimator(Contract, Coefficients):
         FitRecord.of(self, versions(), whole=True).save(place)
 
     def to_frame(self, backend: str = "pandas", *, level: float = 0.95) -> Any:
-        """The estimates as a data frame, one row a number.
+        """The estimates as a data frame with one row for each number.
 
-        Its columns are parameter, index, estimate, std_error, low, high and unit.  The index is empty for a number and
-        says which entry of an array it is.  A direction has rows for its coordinates, on S² for its longitude and
-        latitude, and one with the index "angle": how far it may be off, in degrees, by its standard error and up to the
-        farthest point of its confidence region.  Beside a concentration stand the lengths that
-        it means, in the unit of the frame.  What is not known is missing.
+        Its columns are parameter, index, estimate, std_error, low, high and unit. The index is empty for a number and
+        gives the entry of an array. A direction has rows for its coordinates and, on S², for its longitude and
+        latitude. Its row with the index "angle" has its standard error and the farthest point of its confidence region,
+        in degrees. For a concentration there are also the lengths that follow from it, in the unit of the frame.
+        Unknown values are missing.
 
         Parameters
         ----------
@@ -432,12 +431,12 @@ class Estimator(Contract, Coefficients):
         return estimates_frame(self.result_, backend, level)
 
     def to_geojson(self, level: float = 0.95) -> dict[str, Any]:
-        """The fit on S² as GeoJSON (RFC 7946), to be written by ``json.dump`` and opened in any map program.
+        """The fit on S² as GeoJSON (RFC 7946), for ``json.dump`` and any map program.
 
-        A FeatureCollection with the centre, the confidence region of it, and the border where that is made of rings;
-        the property "role" says which is which.  Areas are cut at the antimeridian, and reach up to a pole that they
-        hold.  A centre that the rows do not determine has no place, and a region that is everywhere is no feature: the
-        properties of the centre say so.
+        It is a FeatureCollection with the centre, its confidence region, and the border if it consists of rings; the
+        property "role" names them. Areas are cut at the antimeridian, and reach up to a pole that they contain. If the
+        rows do not determine the centre, it has no geometry, and a confidence region that is the whole sphere is no
+        feature: the properties of the centre say so.
 
         Parameters
         ----------
@@ -476,7 +475,7 @@ class Estimator(Contract, Coefficients):
         frame: str | None = None,
         beside: Fitted | Mapping[str, Fitted] | None = None,
     ) -> None:
-        """Write a report as one HTML page: a globe to turn, the estimates, and what to think of them.
+        """Write a report as one HTML page: a globe that can be turned, the estimates, and what to conclude from them.
 
         Parameters
         ----------
@@ -490,7 +489,7 @@ class Estimator(Contract, Coefficients):
             What directions stand for, as `tmsm.report.html_report` takes it; by default as the rows have it.
         beside
             A fit, or several by name, of the same points to be shown beside this one.  By default the naive likelihood
-            of the kept rows, which shows what the border does to it; {} for none.
+            of the kept rows, which ignores the border; {} for none.
         """
         fit, place = self.result_, as_path(path)
         if beside is None:
@@ -505,11 +504,11 @@ class Estimator(Contract, Coefficients):
         return {}
 
     def facts(self) -> list[tuple[str, str]]:
-        """How the estimate came about and what to judge it by: pairs of a name and words, as in `summary`."""
+        """How the estimate was found: pairs of a name and text, as in `summary`."""
         return facts_of(self.result_)
 
     def estimate_rows(self) -> list[tuple[str, str, str, str]]:
-        """The table of `summary`: a heading, then name, estimate, standard error and interval as text."""
+        """The table of `summary` as a list: a heading, then name, estimate, standard error and interval as text."""
         return estimate_rows(self.result_)
 
 

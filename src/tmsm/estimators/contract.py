@@ -22,7 +22,13 @@ class Contract:
     _why_not_fitted: str = "call fit first."
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Constructor arguments by name, as scikit-learn expects them."""
+        """Constructor arguments by name, as scikit-learn expects them.
+
+        Parameters
+        ----------
+        deep
+            Ignored; scikit-learn passes it.
+        """
         return {name: getattr(self, name) for name in self._defaults}
 
     @property
@@ -32,7 +38,13 @@ class Contract:
         return _defaults_of(kind)
 
     def set_params(self, **params: Any) -> Self:
-        """Set constructor arguments by name; an unknown name is an error."""
+        """Set constructor arguments by name; an unknown name is an error.
+
+        Parameters
+        ----------
+        **params
+            The arguments to change, by name.
+        """
         known = self.get_params()
         for name, value in params.items():
             if name not in known:

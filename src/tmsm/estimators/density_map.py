@@ -26,32 +26,33 @@ _METHODS = ("auto", "likelihood", "score")
 class DensityMap(MapEstimator):
     """A map of the density of points that were only seen inside a region.
 
-    The log density is a smooth series, fitted inside the region alone: nothing bleeds over the border, and nothing sags
-    next to it.  How smooth it is, rows that are held out decide.
+    The log density is a smooth series that is fitted inside the region only. So no mass is outside the border, and the
+    density is not too low next to it. The smoothness is chosen by held-out likelihood.
 
     Parameters
     ----------
     region
-        Where rows could be seen.  In flat space it must end on all sides.
+        Where points could be observed. In flat space it must be bounded.
     degree
-        How fine: on a surface there are (degree + 1)² functions.  "auto" takes 12, or fewer where the rows carry no
-        more, and up to 18 where there is finer structure.
+        How fine the map is: on a surface there are (degree + 1)² functions. "auto" takes 12, or fewer if there are few
+        rows, and up to 18 if there is finer structure.
     smoothing
-        The ridge λ on the roughness of the log density, a measure of its third derivative squared whose constant
-        depends on the basis; "auto" takes the one with the largest likelihood of rows that are held out.
+        The ridge penalty λ on the roughness of the log density, a measure of its squared third derivative whose
+        constant depends on the basis. "auto" takes the one with the largest held-out likelihood.
     method
-        "likelihood": penalised maximum likelihood on nodes that stand for the region; "score": penalised score
-        matching, which needs no integral; "auto": the first up to dimension two, else the second.
+        "likelihood": penalised maximum likelihood with integrals over the region. "score": penalised score matching,
+        without integrals. "auto": the first up to dimension two, else the second.
     basis
-        "bumps": splines round knots inside the region, on free polynomials of degree two; "series": spherical harmonics
-        on S², cosines in flat space; "auto": harmonics where the region is a hemisphere or larger, else bumps.
+        "bumps": splines around points inside the region, and polynomials of degree two without penalty. "series":
+        spherical harmonics on S², cosines in flat space. "auto": harmonics if the region is a hemisphere or larger,
+        else bumps.
     outside
         What to do with rows outside the region: "raise" or "drop".
     log_exposure
-        Known log detection probability, up to a constant, as `ScoreMatching` takes it: the map is that of what is
-        there, not of what was seen.
+        Logarithm of the known detection probability, up to a constant, as for `ScoreMatching`. The map is then that of
+        all points, not only of those that were detected.
     random_state
-        A whole number: which rows are held out together.
+        A whole number that decides which rows are held out together.
 
     Attributes
     ----------
@@ -64,7 +65,7 @@ class DensityMap(MapEstimator):
     held_out_ : float
         Mean log density of rows that were held out.
     status_ : str
-        How the map was found and what to be wary of.
+        How the map was found, and warnings.
 
     Examples
     --------
@@ -83,9 +84,9 @@ class DensityMap(MapEstimator):
 
     Notes
     -----
-    The band of `interval` allows for the rows' chance and, on average over the region, for the bias that the smoothing
-    causes.  Where a peak is sharper than its surroundings the map is still too low there.  Rows are taken for
-    independent, copies of a point too; rows that depend on each other belong to one group.
+    The band of `interval` accounts for chance and, on average over the region, for the bias of the smoothing. At a peak
+    that is sharper than its surroundings the map is still too low. Rows are treated as independent, also copies of a
+    point. Rows that depend on each other belong to one group.
     """
 
     def __init__(

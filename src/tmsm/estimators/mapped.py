@@ -67,16 +67,16 @@ class MapEstimator(Contract):
         Parameters
         ----------
         X
-            Points, shape (n, D), in embedding coordinates, or a table whose columns have names; or the path of a file
-            and what else is read block by block.  A map holds the points inside the region.
+            Points, shape (n, D), in embedding coordinates, or a table with column names, or the path of a file, or
+            other data that are read block by block. A map holds the points inside the region in memory.
         y
             Ignored; scikit-learn passes it.
         sample_weight
             Relative weights of the rows, shape (n,); the name of a column where X is a file or a table of Arrow, as
             for groups.
         groups
-            Labels, shape (n,), of groups within which rows may depend on each other, such as the fixes of one animal:
-            they are held out together, and bands take groups for independent, not rows.
+            Labels, shape (n,), of groups within which rows may depend on each other, such as the positions of one
+            animal. They are held out together, and bands treat groups as independent, not rows.
 
         Returns
         -------
@@ -169,14 +169,14 @@ class MapEstimator(Contract):
         return self._masked(rows, lambda inside: (self.density_.log_density(inside),), -np.inf)[0]
 
     def interval(self, X: Any, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """A band round `logpdf` at points: what other rows of the same density would have made of it.
+        """A confidence band of `logpdf` at points.
 
         Parameters
         ----------
         X
             Points, shape (n, D).
         level
-            Level between 0 and 1, at each point by itself.
+            Confidence level between 0 and 1, for each point by itself.
 
         Returns
         -------
@@ -271,7 +271,7 @@ class MapEstimator(Contract):
         return density.share_in(region)
 
     def highest_density_region(self, share: float = 0.5) -> HighestDensityRegion:
-        """The smallest part of the region that holds a share of the mass: a home range, for instance.
+        """The smallest part of the region that holds a share of the mass, such as a home range.
 
         Parameters
         ----------
@@ -427,7 +427,7 @@ class MapEstimator(Contract):
         return None
 
     def summary(self) -> str:
-        """A table to print: how the map came about, and what to be wary of."""
+        """A table to print: how the map was found, and warnings."""
         return map_summary(self)
 
     def _repr_html_(self) -> str:

@@ -36,8 +36,8 @@ def _with_whole_likelihood(model: Model) -> Model:
 class NaiveMLE(Estimator):
     """Maximum likelihood on the whole manifold, which ignores the truncation.
 
-    It puts the centre into the middle of what was seen.  Its standard errors are those of a model
-    that was never cut off: with truncated data they are as wrong as the estimate.
+    The estimated centre lies among the observed points. Its standard errors are valid only if nothing was cut off. With
+    truncated data both the estimate and the errors are wrong.
 
     Parameters
     ----------

@@ -29,24 +29,24 @@ _FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError
 
 
 def load(path: str | os.PathLike[str], log_exposure: LogExposure | None = None) -> Estimator:
-    """A fitted estimator from a file that its method ``save`` wrote.
+    """Load a fitted estimator from a file that its method ``save`` wrote.
 
-    The file is JSON without any code: loading one calls the constructors of tmsm's own classes, and of classes derived
-    from them that are imported, and nothing else.  Where the file holds all rows of the fit and was written by this
-    version of tmsm, they are fitted again and must lead to the numbers in it.  Of a fit of more than 65,536 rows, or of
-    a stream, the file holds some of the rows and all numbers.
+    The file is JSON without any code. Loading calls only the constructors of tmsm's own classes and of imported classes
+    derived from them. If the file holds all rows of the fit and was written by this version of tmsm, the rows are
+    fitted again and must give the numbers in the file. For more than 65,536 rows, or for a stream, the file holds some
+    of the rows and all numbers.
 
     Parameters
     ----------
     path
         The file.
     log_exposure
-        The function that the fit was made with, where it was made with one: a file cannot hold it.
+        The function that the fit was made with, if it was made with one: a file cannot hold it.
 
     Returns
     -------
-    An estimator of the class that was saved, on which everything works as on that one.  Monte Carlo nodes that were
-    drawn without a seed are drawn anew.
+    An estimator of the class that was saved, with the same results. Monte Carlo nodes that were drawn without a seed
+    are drawn again.
 
     Examples
     --------

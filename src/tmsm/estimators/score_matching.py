@@ -59,44 +59,41 @@ _REFERENCE_ROWS = 4096
 
 
 class ScoreMatching(StreamingEstimator):
-    """Fit a model to data that were only seen inside a region, without its normalising constant.
+    """Fit a model to data that were only seen inside a region, without the normalising constant of the model.
 
     Parameters
     ----------
     model
         What to fit, such as `VonMisesFisher()`.
     region
-        Where data could be seen, such as `Cap(center, radius)`.
+        Where points could be observed, such as `Cap(center, radius)`.
     weight
-        "auto", "geodesic", "projected", "chordal", "saturating", "normal", "componentwise", "combined"
-        or a `tmsm.weights.Weight`.  "auto" takes the best that the region offers: normal-only where the
-        border is smooth (caps, hemispheres, balls, half-spaces), componentwise for boxes and bands,
-        saturating for everything else, the last two combined from some hundred rows on; constant where
-        there is no border.
+        "auto", "geodesic", "projected", "chordal", "saturating", "normal", "componentwise", "constraints", "combined",
+        or an object of `tmsm.weights`. "auto" takes the best weight for the region and the number of rows. `weight_`
+        and `summary` say which one.
     outside
-        What to do with rows outside the region: "raise" or "drop" (`n_outside_` counts them).
+        What to do with rows outside the region: "raise" an error, or "drop" them; `n_outside_` counts them.
     log_exposure
-        Known log detection probability, up to a constant: a function of X (n, D) that returns its
-        values (n,), or values and gradients (n, D), of which the tangent part counts; or an `ExposureMap`.
-        The estimate uses the gradients: of values alone they are taken from differences, and the facts of
-        the fit state their error.  Where nothing is detected (−∞) is no part of the region.
+        Logarithm of the known detection probability, up to a constant. A function of X (n, D) that returns its values
+        (n,), or values and gradients (n, D); or an `ExposureMap`. If a function returns values alone, their gradients
+        are computed by differences, and the facts of the fit state the error. Where nothing is detected (−∞) is no part
+        of the region.
     refine
-        "mle" takes one Newton step from the estimate towards the maximum of the likelihood under
-        truncation, which is as accurate as that maximum to first order, and goes on to the maximum where
-        the step does not end within a tenth of a standard error of it; `status_` says which.  With covariates
-        it always goes on to the maximum.  It needs nodes inside the region, see `TruncatedMLE`.  None, the
-        default, needs no integral.
+        "mle": a Newton step from the estimate towards the maximum of the likelihood under truncation. One step is as
+        accurate as the maximum to first order. If it does not end within a tenth of a standard error of the maximum, or
+        if there are covariates, further steps go to the maximum; `status_` says which. It needs integrals over the
+        region, see `TruncatedMLE`. None, the default, needs none.
     robust
-        A power c from 0 to 2 for a fit that a few bad rows cannot pull away, of an exponential family: each row is
-        weighted by its density to this power, and the fit of the weighted rows corrected by 1/(1 + c).  Larger
-        powers leave outliers out more strictly and cost accuracy where there are none: on S² the powers 0.1, 0.3
-        and 0.5 have 95, 79 and 60 % of the efficiency.  "auto" takes the smallest of 0, 0.05, 0.1, 0.2, 0.3 and
-        0.5 that larger ones do not move beyond chance.  None, the default, counts all rows alike.
+        For an exponential family, a power c from 0 to 2: each row is weighted by its density to this power, so that
+        outliers hardly change the estimate. Larger powers exclude outliers more strictly, and are less accurate if
+        there are none: on S² the powers 0.1, 0.3 and 0.5 have 95, 79 and 60 % of the efficiency. "auto" takes the
+        smallest of 0, 0.05, 0.1, 0.2, 0.3 and 0.5 for which larger powers do not change the estimate beyond chance.
+        None, the default, counts all rows alike.
     standard_errors
-        Whether `fit` computes the covariance, for which it mostly reads the rows a second time.
+        Whether `fit` computes the covariance. It usually reads the rows a second time for this.
     n_jobs
-        Number of threads for tables of many rows: None or -1 for all processors, -2 for all but one.  The result
-        does not depend on it.
+        Number of threads for large tables: None or -1 for all processors, -2 for all but one. The result does not
+        depend on it.
 
     Attributes
     ----------
@@ -107,28 +104,28 @@ class ScoreMatching(StreamingEstimator):
     objective_ : float
         J(θ̂) = θ̂ᵀAθ̂ + 2bᵀθ̂; of combined weights (Aθ̂ + b)ᵀ Ω⁻¹ (Aθ̂ + b).
     goodness_of_fit_ : GoodnessOfFit or None
-        Whether the rows could come from the model: statistic, df, p_value.
+        Test of the model: statistic, df, p_value.
     information_criterion_ : float
-        To compare models by: lower is better.
+        For the comparison of models: lower is better.
     weight_ : Weight
-        The weight that was used, all its scales fixed.
+        The weight that was used, with its scales.
     moments_ : Moments
-        (A, b, n); those of parts of a data set can be saved, added, and estimated from (`from_moments`).
+        The sums A and b and the number of rows. They can be saved, added, and given to `from_moments`.
     row_weights_ : array
-        The weights of the kept rows in a robust fit, by which outliers are found.
+        In a robust fit, the weights of the kept rows; outliers have small ones.
     status_ : str
-        How the estimate was found and what to be wary of.
+        How the estimate was found, and warnings.
     n_samples_, n_outside_ : int
         Rows that were used, and rows outside the region that were dropped.
 
     Notes
     -----
-    J(θ) = E[⟨ψ, Wψ⟩ + 2⟨W, Hess log p⟩ + 2⟨div W, ψ⟩], ψ = ∇ log p, which for W = g I is the
-    objective of Williams & Liu (2022).  For an exponential family it is a quadratic in θ.
+    J(θ) = E[⟨ψ, Wψ⟩ + 2⟨W, Hess log p⟩ + 2⟨div W, ψ⟩] with ψ = ∇ log p. For W = g I it is the objective of Williams and
+    Liu (2022). For an exponential family it is a quadratic in θ.
 
-    A robust fit solves mean w_i(θ) e_i((1 + c) θ) = 0, w = f^c (Windham 1995), e_i half the slope of a row's
-    part of J.  Weighted rows have a density proportional to f^(1+c) in the region, times the exposure, so that the
-    equation holds at the truth whatever the region.  Goodness of fit is then judged by the weighted rows.
+    A robust fit solves mean w_i(θ) e_i((1 + c) θ) = 0 with w = f^c (Windham 1995), where e_i is half the derivative of
+    the row's part of J. Weighted rows have a density proportional to f^(1+c) in the region, times the exposure. So the
+    equation holds at the true θ for every region. Goodness of fit is then judged by the weighted rows.
 
     Examples
     --------

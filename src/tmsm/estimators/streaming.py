@@ -117,14 +117,13 @@ class StreamingEstimator(BorderedEstimator):
         groups: Any = None,
         covariates: Any = None,
     ) -> Self:
-        """Add rows to the estimate of earlier calls; they are read once and not needed again.
+        """Add rows to the estimate of earlier calls. They are read once and are not needed again.
 
-        A call after `fit` starts over: a stream keeps other sums than `fit` does.  What comes from data (the scales of
-        weights, the level of combined weights, a pilot estimate that sums are taken about) is fixed by the first
-        call; with combined weights by the first rows that are enough for them, at most 65,536, which are collected
-        until then.  "auto" takes a single weight.  A sample of at most 65,536 rows is kept, spread evenly over the
-        stream.  The errors of a single weight come from second moments of (A_i, b_i); with more than 20 statistics
-        these are too many, and there are none.  A call that is interrupted, or refused, adds nothing.
+        A call after `fit` starts anew. The first call fixes what comes from data: the scales of weights, the level of
+        combined weights, and a first estimate about which sums are taken. Combined weights need enough first rows for
+        this, at most 65,536, which are kept until then. "auto" takes a single weight. A sample of at most 65,536 rows
+        is kept, spread evenly over the stream. With a single weight and more than 20 statistics there are no standard
+        errors. A call that is interrupted or refused adds nothing.
 
         Parameters
         ----------
@@ -135,10 +134,10 @@ class StreamingEstimator(BorderedEstimator):
         sample_weight
             Relative weights of the rows, shape (n,), on one scale over all calls.
         groups
-            Labels, shape (n,), of groups within which rows may depend on each other, as `fit` takes them: in every
-            call or in none.  Rows of a group may come in any call.  Memory grows with the number of groups.
+            Labels, shape (n,), of groups within which rows may depend on each other, as `fit` takes them: in every call
+            or in none.  Rows of a group may come in any call.  Memory grows with the number of groups.
         covariates
-            Not for streams, whose mean and spread of covariates are not known at the first call: use `fit`.
+            Not possible in a stream, because their mean is known only at the end: use `fit`.
 
         Returns
         -------
@@ -204,14 +203,14 @@ class StreamingEstimator(BorderedEstimator):
 
     @classmethod
     def from_moments(cls, moments: Moments) -> Self:
-        """An estimator with the estimate from sums that were saved or added, without the rows.
+        """An estimator from sums that were saved or added, without the rows.
 
-        It has the arguments that the sums were made with, and goes on with `partial_fit`.
+        It has the arguments that the sums were made with, and `partial_fit` can add rows to it.
 
         Parameters
         ----------
         moments
-            Sums of `moments_`, of several such added, or from `tmsm.load_moments`.
+            `moments_` of an estimator, a sum of several, or the result of `tmsm.load_moments`.
         """
         if not isinstance(moments, Moments):
             raise InvalidTypeError(

@@ -40,48 +40,47 @@ _NOTHING_CUT_OFF = "The maximum of the likelihood; nothing was cut off."
 
 
 class TruncatedMLE(BorderedEstimator):
-    """Maximum likelihood of a model that was only seen inside a region.
+    """Maximum likelihood under truncation, for a model whose points were only seen inside a region.
 
-    The normalising constant over the region is computed: by quadrature up to dimension three, with nodes
-    that are built once for each region and shared by all fits, and by Monte Carlo nodes above.  It is
-    the most accurate estimate there is, where the integral is in reach; elsewhere use `ScoreMatching`,
-    from which this one starts.
+    The normalising constant over the region is computed: up to dimension three by quadrature, with nodes that are
+    computed once for each region and shared by all fits, and above by Monte Carlo. It is the most accurate estimate if
+    this integral can be computed. Otherwise use `ScoreMatching`, whose estimate is also the start of this one.
 
-    With covariates the normalising constant is computed at every value of them, of a single one by interpolation
-    between a few; that needs a region of dimension three at most.
+    With covariates the constant is computed at every value of them; for one covariate it is interpolated between a few
+    values. That needs a region of dimension three at most.
 
     Parameters
     ----------
     model
         What to fit, such as `VonMisesFisher()`.
     region
-        Where data could be seen, such as `Cap(center, radius)`.
+        Where points could be observed, such as `Cap(center, radius)`.
     outside
         What to do with rows outside the region: "raise" or "drop".
     log_exposure
-        Known log detection probability, up to a constant: a function of X (n, D) that returns its
-        values (n,), or values and gradients (n, D); or an `ExposureMap`.  Where nothing is detected (−∞)
-        is no part of the region.
+        Logarithm of the known detection probability, up to a constant: a function of X (n, D) that returns its values
+        (n,), or values and gradients (n, D); or an `ExposureMap`. Where nothing is detected (−∞) is no part of the
+        region.
     random_state
-        Of the Monte Carlo nodes above dimension three, and in dimension three where a grid would be too large: a
-        whole number makes them repeatable; None or a `numpy.random.Generator` as elsewhere.
+        For the Monte Carlo nodes above dimension three, and in dimension three if a grid would be too large: a whole
+        number makes them repeatable; None or a `numpy.random.Generator` as elsewhere.
     n_jobs
-        Number of threads for tables of many rows: None or -1 for all processors, -2 for all but one.  The result
-        does not depend on it.
+        Number of threads for large tables: None or -1 for all processors, -2 for all but one. The result does not
+        depend on it.
 
     Attributes
     ----------
     params_, std_errors_, natural_params_, covariance_
-        The estimate and its errors, from the Fisher information; with unequal sample weights from the
-        sandwich, which allows for weights that depend on x.
+        The estimate and its errors, from the Fisher information; with unequal sample weights from the sandwich, which
+        is also valid for weights that depend on x.
     log_likelihood_ : float
         Mean log density of the rows at the estimate.
     n_nodes_ : int
         Number of nodes.
     quadrature_error_ : float
-        What the nodes' error moves the estimate by, in standard errors.
+        The effect of the error of the nodes on the estimate, in standard errors.
     status_ : str
-        How the estimate was found and what to be wary of.
+        How the estimate was found, and warnings.
 
     Examples
     --------

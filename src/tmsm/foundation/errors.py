@@ -17,18 +17,24 @@ __all__ = [
 
 
 class TmsmError(Exception):
-    """Base class of everything tmsm raises on purpose."""
+    """Base class of all errors that tmsm raises on purpose."""
 
 
 class InvalidInputError(TmsmError, ValueError):
-    """An argument has the right type and a value that cannot be used."""
+    """An argument has the right type, but a value that cannot be used."""
 
 
 class UnknownColumnsError(InvalidInputError):
     """It is not clear which columns of a table are meant.
 
-    ``problem`` says why, without the advice that follows it in the message.  ``frame`` names the frame that the table
-    has columns of, where it is another one than was asked for.
+    Parameters
+    ----------
+    problem
+        What is wrong.
+    advice
+        What to do; the message has both.
+    frame
+        The frame of the columns that the table has, if it is another one than was asked for.
     """
 
     def __init__(self, problem: str, advice: str, frame: str | None = None) -> None:
@@ -38,11 +44,11 @@ class UnknownColumnsError(InvalidInputError):
 
 
 class ClusterError(TmsmError, RuntimeError):
-    """The processes that were to sum the rows could not."""
+    """The processes that sum the rows cannot go on."""
 
 
 class CrossingError(InvalidInputError):
-    """Edges of a border cross."""
+    """Sides of a border cross."""
 
 
 class InvalidTypeError(TmsmError, TypeError):
@@ -50,11 +56,11 @@ class InvalidTypeError(TmsmError, TypeError):
 
 
 class EstimationError(TmsmError, ValueError):
-    """The input is well formed, but the data cannot carry the estimate that was asked for."""
+    """The input has the right form, but the data do not determine the estimate."""
 
 
 class TooManyNodesError(EstimationError):
-    """A grid fine enough for a region and a density would have too many nodes."""
+    """The integral over a region would need too many nodes for this density."""
 
 
 class DownloadError(TmsmError, OSError):
@@ -62,12 +68,12 @@ class DownloadError(TmsmError, OSError):
 
 
 class MissingDependencyError(TmsmError, ImportError):
-    """An optional package is needed that is not installed."""
+    """An optional package is not installed."""
 
 
 class NotFittedError(TmsmError, ValueError, AttributeError):
-    """A fitted attribute was read before there was a fit."""
+    """A result was read before there was a fit."""
 
 
 class TmsmWarning(UserWarning):
-    """Something worth knowing that does not invalidate the result."""
+    """A warning: something to know that does not make the result invalid."""

@@ -48,7 +48,13 @@ class ValueObject:
 
     @classmethod
     def from_arguments(cls, **arguments: Any) -> Self:
-        """The object of its `to_arguments`, checked as the constructor checks it."""
+        """The object of its `to_arguments`, checked as the constructor checks it.
+
+        Parameters
+        ----------
+        **arguments
+            The arguments by name.
+        """
         return cls(**arguments)
 
     # What is kept in the object but made again where it is needed: it does not travel with it.

@@ -35,18 +35,20 @@ _TASK = 0.5
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Estimates from resampled rows.
+    """Estimates from resampled rows; `bootstrap` of an estimator makes it.
 
     Attributes
     ----------
     values
-        Every field of the model with a first axis of length n_resamples.
+        The parameters by name, each with a first axis of length n_resamples.
     estimate
-        The fields of the rows themselves.
+        The parameters from the rows themselves.
     n_failed
-        Resamples that carried no estimate; they are left out.
+        Number of resamples without an estimate; they are left out.
     coefficients
         Of a fit with covariates: `coefficients_` of every resample, shape (n_resamples, p, 1 + q); else None.
+    model
+        The family that was fitted.
     """
 
     values: Parameters

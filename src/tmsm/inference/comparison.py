@@ -21,30 +21,30 @@ _OTHER_ROWS = "The fits are of different rows: only fits of the same rows can be
 
 @dataclass(frozen=True)
 class ComparedFit:
-    """One row of the table.
+    """One row of the table that `compare` makes.
 
     Attributes
     ----------
     name
         The estimator and its model.
     method
-        The weight that was used, and whether a step to the likelihood followed.
+        The weight that was used, and whether a step towards the likelihood followed.
     n_parameters
         Number of free parameters.
     criterion
-        The information criterion: an estimate of J on new rows; lower is better.
+        The information criterion: an estimate of J for new rows. Lower is better.
     difference
-        How much it lies above the best.
+        How much the criterion lies above the best one.
     std_error
-        Standard error of that difference, from the paired differences of rows, or of groups of them.
+        Standard error of this difference, from the paired differences of the rows or of their groups.
     p_value
-        Of the goodness of fit, None where there is no test.
+        p-value of the goodness of fit; None where there is no test.
     index
-        Its place among the fits that were given.
+        The place of this fit in the list that was given.
     log_likelihood
-        Mean log density of the rows inside the region; None where a fit of the table is none of the likelihood.
+        Mean log density of the rows inside the region; None if some fit of the table has no likelihood.
     extrapolations
-        By the names that were given: the number of rows expected in each region for each row seen.
+        The number of rows expected in each region for each row seen, by the names that were given.
     """
 
     name: str
@@ -61,7 +61,13 @@ class ComparedFit:
 
 @dataclass(frozen=True)
 class Comparison(Sequence[ComparedFit]):
-    """Fits in the order of their criterion, the best first; print it for a table."""
+    """Fits in the order of their criterion, the best first; `compare` makes it. It prints as a table.
+
+    Attributes
+    ----------
+    fits
+        One `ComparedFit` for each fit; an index or a loop gives the same.
+    """
 
     fits: tuple[ComparedFit, ...]
 
@@ -106,23 +112,23 @@ class Comparison(Sequence[ComparedFit]):
 def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None = None) -> Comparison:
     """Order fits of the same rows by the score-matching information criterion.
 
-    The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction for having
-    been fitted to the same rows.  The standard error of a difference is that of J alone: if a wider family
-    adds nothing, its difference is mostly the correction, and small.
+    The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction because the model
+    was fitted to the same rows. The standard error of a difference is that of J alone. If a wider family brings
+    nothing, its difference is mostly the correction, and small.
 
     Parameters
     ----------
     fits
-        Fitted estimators, all of the same rows and region.  `NaiveMLE`, which knows of no region, is judged by how its
+        Fitted estimators, all of the same rows and region. `NaiveMLE` has no region; it is judged by how well its
         density describes the rows inside the region of the others.
     extrapolate
-        Regions by name, such as ``{"0–250 km": border.surroundings(0, 250 / 6371)}``: for each fit the table shows how
-        many rows it expects there for each row seen, with the standard error.  Families that fit equally well may
+        Regions by name, such as ``{"0–250 km": border.surroundings(0, 250 / 6371)}``. For each fit the table then shows
+        the number of rows expected there for each row seen, with its standard error. Families that fit equally well may
         differ by much more than these errors.
 
     Returns
     -------
-    A sequence of rows, best first, that prints as a table.
+    A `Comparison`: one entry for each fit, the best first. It prints as a table.
 
     Examples
     --------

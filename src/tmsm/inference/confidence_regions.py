@@ -28,10 +28,10 @@ _ENDLESS = 1e3
 @final
 @dataclass(frozen=True)
 class ConfidenceRegion:
-    """All values of a parameter that the data do not reject at a level.
+    """All values of a parameter that the data do not reject; `confidence_region` of an estimator makes it.
 
-    A value belongs to it if the best fit with this value is within the critical distance of the best fit of all.  Far
-    from the data it may be long and one-sided, or hold everything.
+    A value belongs to it if the best fit with this value is within the critical distance of the best fit. Far from the
+    data the region may be long and one-sided, or the whole manifold.
 
     Attributes
     ----------
@@ -41,6 +41,14 @@ class ConfidenceRegion:
         Confidence level.
     estimate
         Its estimate, shape (D,).
+    discrepancy
+        How much worse another θ fits than θ̂.
+    model, manifold
+        The family, and the manifold of the parameter.
+    square
+        The critical squared distance.
+    error_df
+        Degrees of freedom of the errors; None for the normal distribution.
 
     Examples
     --------
@@ -99,13 +107,19 @@ class ConfidenceRegion:
         return np.array([self.distance(x) <= self.square for x in X], dtype=bool)
 
     def distance(self, point: FloatArray) -> float:
-        """How badly a value fits, in squared standard errors: the profile of the discrepancy."""
+        """How badly a value fits, in squared standard errors: the profile of the discrepancy.
+
+        Parameters
+        ----------
+        point
+            A value of the parameter, shape (D,).
+        """
         value, _ = profile_of(self.discrepancy, self.model, self.field.name, point)
         return value * self.discrepancy.units(*self._interest(point))
 
     @cached_property
     def everywhere(self) -> bool:
-        """Whether no value at all is rejected, as where the rows do not even reject a uniform density."""
+        """Whether no value is rejected, for example if the rows do not reject a uniform density."""
         if not self.manifold.is_closed:
             return False
         if self._may_be_uniform():

@@ -41,7 +41,17 @@ _CLEAR = 0.05
 
 
 class ChiSquare(NamedTuple):
-    """A χ² statistic, its degrees of freedom and the probability of a larger one where there is no effect."""
+    """A χ² test of no effect.
+
+    Attributes
+    ----------
+    statistic
+        χ² statistic.
+    df
+        Its degrees of freedom.
+    p_value
+        The probability of a larger statistic if there is no effect.
+    """
 
     statistic: float
     df: int
@@ -65,16 +75,17 @@ class ChiSquare(NamedTuple):
 @final
 @dataclass(frozen=True)
 class CovariateTest:
-    """What is asked of a covariate, and two answers.
+    """Two tests of the effect of one covariate.
 
     Attributes
     ----------
     covariate
-        Its name, or "all" for all of them together.
+        The name of the covariate, or "all" for all of them together.
     question
-        "density": whether any parameter depends on it; "centre": whether the centre moves with it.
+        "density": whether any parameter depends on it. "centre": whether the centre moves with it.
     wald, score
-        Two tests of no effect: statistic, df, p_value.  They agree where the effect is small and the rows are many.
+        Two tests of no effect, each with statistic, df and p_value. They agree if the effect is small and there are
+        many rows.
     """
 
     covariate: str
@@ -112,7 +123,7 @@ class CovariateTest:
 
 @final
 class CovariateTests(tuple[CovariateTest, ...]):
-    """All tests of a fit; ``of`` finds one by the name of a covariate and the question."""
+    """All tests of a fit with covariates, as a tuple; `covariate_tests_` of an estimator makes it."""
 
     __slots__ = ()
 
@@ -230,7 +241,8 @@ class _Restriction:
     def _nearest(self) -> FloatArray:
         """The b with h(b) = 0 that is nearest to b̂ in standard errors, by Gauss–Newton; else the one it starts from.
 
-        For the test any b will do that obeys the restriction and is as near to the truth as b̂ where there is no effect.
+        For the test any b will do that obeys the restriction and is as near to the truth as b̂ where there is no
+        effect.
         """
         start, covariance = self.regression.B.ravel(), self.regression.known_covariance
         b = first = self._obeying(start)

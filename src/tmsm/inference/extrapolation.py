@@ -40,8 +40,8 @@ _DRAW_BLOCK, _MAX_DRAWS = 2**17, 2**21
 class Extrapolation:
     """The expected number of rows in a region for each row seen; `extrapolate` of an estimator makes it.
 
-    Its error is that of the parameters, as if the family were true.  Families that fit equally well inside may differ
-    by much more: compare them.
+    Its error is valid if the family is right. Families that fit equally well inside may differ by much more: compare
+    them.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Extrapolation:
     log_std_error
         Standard error of its logarithm.
     error_df
-        Degrees of freedom of that error; None stands for normal quantiles.
+        Degrees of freedom of the error; None for the normal distribution.
     """
 
     value: float

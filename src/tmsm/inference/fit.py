@@ -103,6 +103,10 @@ class Fit:
         Names and words for a summary.
     shown_in
         The frame to write and to draw in; None for that of the rows.
+    method
+        The kind of weight, and whether the likelihood was used as well.
+    exposure
+        The known exposure as it was checked; None where there is none.
     """
 
     estimator: str

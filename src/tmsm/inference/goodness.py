@@ -49,7 +49,17 @@ def _recipes(view: BorderView) -> list[tuple[int, tuple[EquationPart, ...]]]:
 
 
 class GoodnessOfFit(NamedTuple):
-    """A χ² statistic, its degrees of freedom and the probability of a larger one under the model."""
+    """The over-identification test of a fit; `goodness_of_fit_` of an estimator makes it.
+
+    Attributes
+    ----------
+    statistic
+        χ² statistic.
+    df
+        Its degrees of freedom.
+    p_value
+        The probability of a larger statistic if the model is right.
+    """
 
     statistic: float
     df: int

@@ -150,15 +150,23 @@ class Regression:
 @final
 @dataclass(frozen=True, repr=False)
 class PredictedParameters:
-    """The parameters of a fit at given values of its covariates, one after the other.
+    """The parameters of a fit at given values of its covariates; `predict_params` of an estimator makes it.
 
-    The fields of `params_` are attributes, each with a first axis of as many entries as there are values; an index
-    gives the parameters at one of them.
+    The names of `params_` are attributes. Each has one more axis in front, with an entry for each value of the
+    covariates. An index gives the parameters at one value.
 
     Attributes
     ----------
+    regression
+        The coefficients of the fit.
     values
         The covariates, shape (m, q).
+    design
+        The covariates in the units of the regression, after a column of ones, shape (m, 1 + q).
+    rows
+        The parameters at each value.
+    error_df
+        Degrees of freedom of the errors; None for the normal distribution.
     """
 
     regression: Regression
@@ -211,9 +219,10 @@ class PredictedParameters:
         return Parameters(**{name: np.array([one[name] for one in found]) for name in found[0]})
 
     def confidence_interval(self, level: float = 0.95) -> Parameters:
-        """(low, high) for each field, both stacked; for a direction the half-axes of its ellipse, shape (m, D − 1).
+        """(low, high) for each parameter, both stacked; for a direction the half-axes of its ellipse, shape (m, D − 1).
 
-        By the delta method, each value by itself: a band that holds for all values at once is wider.
+        They come from the delta method and hold for each value by itself. A band for all values together would be
+        wider.
 
         Parameters
         ----------

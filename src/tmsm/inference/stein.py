@@ -37,7 +37,17 @@ _METHODS = ["linear", "full"]
 
 
 class SteinTest(NamedTuple):
-    """The statistic, the probability to reach it under the model, and the width of the kernel."""
+    """The result of `stein_test`.
+
+    Attributes
+    ----------
+    statistic
+        The kernel Stein discrepancy, multiplied by the number of rows.
+    p_value
+        The probability of a larger statistic if the model is right.
+    bandwidth
+        The width of the kernel.
+    """
 
     statistic: float
     p_value: float
@@ -56,9 +66,8 @@ def stein_test(
 ) -> SteinTest:
     """Test whether rows follow a fitted model inside its region, by a kernel Stein discrepancy.
 
-    It needs no normalising constant, holds under truncation and accounts for the estimated parameters.  It
-    sees any departure from the model that a kernel of its width can resolve, where ``fit.goodness_of_fit_``
-    looks at a few equations.
+    It needs no normalising constant, and it accounts for the truncation and for the estimated parameters. It detects
+    every departure from the model that is as wide as the kernel, while ``fit.goodness_of_fit_`` uses a few equations.
 
     Parameters
     ----------
@@ -69,16 +78,16 @@ def stein_test(
     bandwidth
         Width of the Gaussian kernel in embedding coordinates; by default the median distance between rows.
     n_resamples
-        Number of sign flips that the p-value of ``method="full"`` is taken from; the other method needs none.
+        For ``method="full"``: number of random sign changes that give the p-value.
     random_state
         None, an int or a `numpy.random.Generator`: for the pairs of rows whose median distance is the default
         bandwidth, and for the signs.
     groups
-        Labels, shape (n,), of groups within which rows may depend on each other.  A fit that was made with groups keeps
-        them up to 65,536 rows, and only beyond that they must be given again.
+        Labels, shape (n,), of groups within which rows may depend on each other. A fit that was made with groups keeps
+        them up to 65,536 rows; with more rows, give them again.
     method
-        "linear" replaces the kernel by its projection on at most 100 of the rows, the inducing points, and random signs
-        by the distribution that they lead to.  "full" compares all rows with all.
+        "linear": the kernel is projected on at most 100 of the rows, the inducing points, and the p-value comes from
+        the distribution of the statistic. "full": all pairs of rows, and a p-value from random signs.
 
     Returns
     -------
@@ -86,12 +95,12 @@ def stein_test(
 
     Notes
     -----
-    The time of "linear" grows like n, and its memory does not grow.  The time of "full" grows like n² and its memory
-    like n: 10,000 rows take some seconds and less than 1 GB.
+    The time of "linear" is proportional to n, and its memory is fixed. The time of "full" grows with n² and its memory
+    with n: 10,000 rows take some seconds and less than 1 GB.
 
-    Inducing points are added until 0.01 % of the kernel's trace is missing.  On surfaces some 40 are enough, and both
-    methods give the same p-values.  In ten dimensions 3 % are missing with 100 points: the test is right all the same,
-    and blind only to what that part alone would show.
+    Inducing points are added until 0.01 % of the trace of the kernel is missing. On surfaces some 40 are enough, and
+    both methods give the same p-values. In ten dimensions 3 % are missing with 100 points. The test is still valid, but
+    does not detect what only the missing part would show.
 
     Examples
     --------

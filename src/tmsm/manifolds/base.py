@@ -47,10 +47,14 @@ class WrittenCoordinates:
 
 
 class Manifold(ValueObject, ABC):
-    """A smooth manifold of dimension ``dim``, embedded in ``embedding_dim`` coordinates.
+    """A smooth manifold of dimension ``dim``, with points in ``embedding_dim`` coordinates.
 
-    Methods without a check in their name trust their rows; `check_points` is the gate.  What a manifold does not offer
-    raises an error that says so, or is None where the caller has another way.
+    What a manifold does not offer raises an error that says so, or is None. Only `check_points` checks its rows.
+
+    In the methods X and Y are points, V and U tangent vectors, G plain derivatives, all of shape (n, D); ``name`` is
+    what an error message calls the rows, or the name of a view; ``empty`` says whether there may be no rows; ``low``
+    and ``high`` are corners of a box; ``kappa`` is κ; ``n_columns`` is the number of columns; ``rng`` and
+    ``random_state`` give random numbers.
     """
 
     dim: int
@@ -62,7 +66,13 @@ class Manifold(ValueObject, ABC):
 
     @abstractmethod
     def contains(self, X: FloatArray) -> BoolArray:
-        """Whether each row lies on the manifold, to rounding; False for NaN and infinities."""
+        """Whether each row lies on the manifold, to rounding; False for NaN and infinities.
+
+        Parameters
+        ----------
+        X
+            Rows of coordinates, shape (n, D).
+        """
 
     def settle(self, X: FloatArray) -> tuple[bool, bool]:
         """Whether every row lies on the manifold to rounding, and whether any had to be moved onto it.
@@ -77,7 +87,15 @@ class Manifold(ValueObject, ABC):
 
     @abstractmethod
     def project_tangent(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        """P(x) v for each row: the tangent part of V, shape (n, D)."""
+        """P(x) v for each row: the tangent part of V, shape (n, D).
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D).
+        V
+            Vectors of R^D at them, shape (n, D).
+        """
 
     @abstractmethod
     def coordinate_laplacian(self, X: FloatArray) -> FloatArray:
@@ -85,10 +103,24 @@ class Manifold(ValueObject, ABC):
 
     @abstractmethod
     def geodesic_distance(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """Length of the shortest path on the manifold between matching rows, shape (n,)."""
+        """Length of the shortest path on the manifold between matching rows, shape (n,).
+
+        Parameters
+        ----------
+        X, Y
+            Points, shape (n, D); each row of X is compared with the same row of Y.
+        """
 
     def exponential(self, X: FloatArray, V: FloatArray) -> FloatArray:
-        """Where the geodesics from rows X with tangent V end after the length of V, shape (n, D)."""
+        """Where the geodesics from rows X with tangent V end after the length of V, shape (n, D).
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D).
+        V
+            Tangent vectors at them, shape (n, D).
+        """
         raise InvalidInputError(f"{self!r} has no exponential map.")
 
     def retract(self, X: FloatArray, V: FloatArray) -> FloatArray:
@@ -217,7 +249,13 @@ class Manifold(ValueObject, ABC):
         return product
 
     def logarithm(self, X: FloatArray, Y: FloatArray) -> FloatArray:
-        """The tangent V at rows X with exponential(X, V) = Y along the shortest path, shape (n, D)."""
+        """The tangent V at rows X with exponential(X, V) = Y along the shortest path, shape (n, D).
+
+        Parameters
+        ----------
+        X, Y
+            Points, shape (n, D): from each row of X to the same row of Y.
+        """
         raise InvalidInputError(f"{self!r} has no logarithm, the inverse of the exponential map.")
 
     @property
@@ -310,17 +348,25 @@ class Manifold(ValueObject, ABC):
         return NearestPoints(points, self.geodesic_distance)
 
     def uniform(self, n: int, random_state: Any = None) -> FloatArray:
-        """Uniform draws, shape (n, D), where a uniform distribution exists."""
+        """Uniform draws, shape (n, D), where a uniform distribution exists.
+
+        Parameters
+        ----------
+        n
+            Number of points.
+        random_state
+            None, an int or a `numpy.random.Generator`.
+        """
         raise InvalidInputError(f"There is no uniform distribution on all of {self!r}: draw inside a bounded region.")
 
     def log_bell_mass(self, kappa: FloatArray) -> FloatArray:
-        """Logarithms of ∫ exp(−κ r²/2) round a point, r the straight-line distance in `functions`, shape of κ."""
+        """Logarithms of ∫ exp(−κ r²/2) around a point, r the straight-line distance in `functions`, shape of κ."""
         raise InvalidInputError(
             f"There are no kernels on {self!r}: they are for circles, S², flat space and products of these."
         )
 
     def bell_draws(self, X: FloatArray, kappa: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """One draw of the density exp(−κ r²/2) round each row, with a κ (n,) for each, shape (n, D)."""
+        """One draw of the density ∝ exp(−κ r²/2) around each row, with a κ (n,) for each, shape (n, D)."""
         raise InvalidInputError(f"There are no kernels on {self!r}.")
 
     def scattered(self, n: int, rng: np.random.Generator) -> FloatArray:
@@ -380,7 +426,15 @@ class Manifold(ValueObject, ABC):
         return self.complaint(rows, name, bad) if bad.any() else None
 
     def check_points(self, X: Any, name: str = "X") -> FloatArray:
-        """Return X as an (n, D) float64 array of points of this manifold, or raise with the reason."""
+        """Return X as an (n, D) float64 array of points of this manifold, or raise with the reason.
+
+        Parameters
+        ----------
+        X
+            Rows of coordinates, shape (n, D).
+        name
+            What to call them in an error message.
+        """
         rows = as_float_array(self.as_rows(X, name, empty=True), name)
         if not self.contains(rows).all():
             raise InvalidInputError(str(self.reason(rows, name)))

@@ -24,20 +24,20 @@ _STEP = 1e-6
 @final
 @dataclass(frozen=True)
 class Curve:
-    """A manifold of dimension one by its length s from ``low`` to ``high``.
+    """A manifold of dimension one, by its length s from ``low`` to ``high``.
 
     Attributes
     ----------
     low, high
         Where it begins and ends.
     points
-        From lengths (n,) to points (n, D).
+        The points (n, D) at lengths (n,).
     unit
         The length that is divided: one, or all of a window.
     lengths
-        From points back to lengths; None where there is no way.
+        The lengths of points; None if they are not known.
     name
-        What to call the length in a picture.
+        The name of the length in a picture.
     """
 
     low: float
@@ -49,9 +49,11 @@ class Curve:
 
 
 class SurfaceChart(ABC):
-    """A way to write a surface in flat coordinates (u, v) on a few square faces.
+    """A way to write a surface in flat coordinates (u, v) on a few square faces, in which integrals are computed.
 
-    A subclass gives `points` and `radius`; the rest follows by differences, and may be given exactly.
+    A subclass gives `points` and `radius`. The rest follows by differences, and can be overridden by exact formulae. In
+    the methods ``face`` is the number of the face, u and v are coordinates, X and Y points, ``d`` the signed distance
+    of a border at X, and ``inward`` its gradient.
     """
 
     faces: int = 1
@@ -115,18 +117,18 @@ class SurfaceChart(ABC):
 
 @dataclass(frozen=True)
 class FlatChart(SurfaceChart):
-    """A surface that can be rolled out: s in a window of the plane, whose lengths and areas are the surface's.
+    """A surface that can be rolled out flat without changing lengths and areas: s in a window of the plane.
 
     Attributes
     ----------
     lower, upper
         Corners of the window, shape (2,).
     embed
-        From s, shape (n, 2), to points, shape (n, D).
+        The points, shape (n, D), at s, shape (n, 2).
     unroll
-        From points back to s, for pictures; None where there is none.
+        The coordinates s of points, for pictures; None if they are not known.
     names
-        Of the two coordinates of s.
+        The names of the two coordinates of s.
     """
 
     lower: FloatArray

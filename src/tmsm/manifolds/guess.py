@@ -11,7 +11,13 @@ __all__ = ["manifold_of"]
 
 
 def manifold_of(X: FloatArray) -> Manifold:
-    """The sphere if all rows (n, D) have length one, else flat space."""
+    """The sphere if all rows have length one, else flat space.
+
+    Parameters
+    ----------
+    X
+        Points, shape (n, D).
+    """
     width = X.shape[1]
     on_sphere = width > 1 and bool(Sphere(width - 1).contains(X).all())
     return Sphere(width - 1) if on_sphere else Euclidean(width)

@@ -200,6 +200,11 @@ class Rotations(Manifold):
     def to_matrices(self, X: ArrayLike) -> FloatArray:
         """Rotation matrices, shape (n, 3, 3), from unit quaternions (n, 4).
 
+        Parameters
+        ----------
+        X
+            Unit quaternions with the scalar last, shape (n, 4).
+
         Examples
         --------
         >>> import tmsm
@@ -214,7 +219,13 @@ class Rotations(Manifold):
         return R.reshape(-1, 3, 3)
 
     def from_rotation(self, rotation: Rotation) -> FloatArray:
-        """Quaternions, shape (n, 4), from a ``scipy.spatial.transform.Rotation`` of one rotation or of n."""
+        """Quaternions, shape (n, 4), from a ``scipy.spatial.transform.Rotation`` of one rotation or of n.
+
+        Parameters
+        ----------
+        rotation
+            The rotations.
+        """
         if not is_scipy_rotation(rotation):
             raise InvalidTypeError(
                 f"rotation must be a scipy.spatial.transform.Rotation; got {type(rotation).__name__}. "
@@ -223,7 +234,13 @@ class Rotations(Manifold):
         return np.asarray(rotation.as_quat(), dtype=np.float64).reshape(-1, 4)
 
     def to_rotation(self, X: ArrayLike) -> Rotation:
-        """The same rotations as a ``scipy.spatial.transform.Rotation``, from unit quaternions (n, 4)."""
+        """The same rotations as a ``scipy.spatial.transform.Rotation``, from unit quaternions (n, 4).
+
+        Parameters
+        ----------
+        X
+            Unit quaternions with the scalar last, shape (n, 4).
+        """
         from scipy.spatial.transform import Rotation
 
         return Rotation.from_quat(self.check_points(X))

@@ -24,7 +24,9 @@ _FIRST = np.zeros(1, dtype=np.intp)
 class SolidChart(ABC):
     """A way to write a manifold of dimension three in flat coordinates s = (u, v, w) on a few cubes, the faces.
 
-    All cubes are [low, low + side]³.  A subclass gives `points`, `slopes`, `density` and `radius`.
+    All cubes are [low, low + side]³. A subclass gives `points`, `slopes`, `density` and `radius`. In the methods
+    ``face`` is the number of the face, s are coordinates (n, 3), X points, ``d`` the signed distance of a border at X,
+    and ``inward`` its gradient.
     """
 
     faces: int = 1

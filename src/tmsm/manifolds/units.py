@@ -9,7 +9,15 @@ __all__ = ["DistanceUnit"]
 
 @dataclass(frozen=True)
 class DistanceUnit:
-    """The unit that people read distances in: ``scale`` of them are one unit of the geodesic distance."""
+    """The unit in which people read distances.
+
+    Attributes
+    ----------
+    scale
+        The number of these units in one unit of the geodesic distance.
+    symbol, name
+        The symbol and the name of the unit.
+    """
 
     scale: float = 1.0
     symbol: str = ""

@@ -18,7 +18,11 @@ _ROOM = 0.12
 
 
 class View(ABC):
-    """A picture plane."""
+    """A picture plane: how points of a manifold are drawn.
+
+    In the methods ``ax`` are Matplotlib axes, X are points (n, D), ``closed`` says whether a chain returns to its first
+    point, and ``style`` are options of Matplotlib.
+    """
 
     @abstractmethod
     def prepare(self, ax: Any) -> None:

@@ -32,16 +32,18 @@ _TOLERANCE = 1e-5
 @final
 @dataclass(frozen=True, eq=False)
 class HighestDensityRegion:
-    """Where the density is highest: the smallest part of the region that holds a share of the mass.
+    """The smallest part of the region that holds a share of the mass; `highest_density_region` of a map makes it.
 
     Attributes
     ----------
     share
         Share of the mass.
     log_density
-        The level: inside the log density is higher.
+        The log density on its border; inside the log density is higher.
     area
         Its area: steradians on S², squares of the unit in the plane.
+    density
+        The density of the map.
     """
 
     share: float

@@ -23,10 +23,9 @@ class Level(NamedTuple):
 
 
 class RegionDensity(ABC):
-    """A density whose integral over a region is one.
+    """A density whose integral over a region is one; `density_` of a map.
 
-    Points have been checked.  The logarithm is a smooth function that goes on beyond the border, where it means
-    nothing: whoever shows it leaves out what lies outside.
+    Points are not checked. Beyond the border the logarithm continues smoothly, but it has no meaning there.
     """
 
     region: Region
@@ -44,20 +43,52 @@ class RegionDensity(ABC):
 
     @abstractmethod
     def log_density(self, X: FloatArray) -> FloatArray:
-        """Its logarithm at points (n, D), shape (n,)."""
+        """Its logarithm at points (n, D), shape (n,).
+
+        Parameters
+        ----------
+        X
+            Points inside the region, shape (n, D).
+        """
 
     @abstractmethod
     def log_errors(self, X: FloatArray) -> FloatArray:
-        """Standard errors of the logarithm, shape (n,)."""
+        """Standard errors of the logarithm, shape (n,).
+
+        Parameters
+        ----------
+        X
+            Points inside the region, shape (n, D).
+        """
 
     @abstractmethod
     def draw(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Independent draws, shape (n, D)."""
+        """Independent draws, shape (n, D).
+
+        Parameters
+        ----------
+        n
+            Number of draws.
+        rng
+            The random numbers.
+        """
 
     @abstractmethod
     def share_in(self, part: Region) -> Share:
-        """The share of the mass in what another region has in common with this one."""
+        """The share of the mass in what another region has in common with this one.
+
+        Parameters
+        ----------
+        part
+            The other region.
+        """
 
     @abstractmethod
     def level_of(self, share: float) -> Level:
-        """The level above which this share of the mass lies."""
+        """The level above which this share of the mass lies.
+
+        Parameters
+        ----------
+        share
+            A share between 0 and 1.
+        """

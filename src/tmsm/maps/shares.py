@@ -14,12 +14,14 @@ __all__ = ["Share"]
 
 @final
 class Share(float):
-    """A share of the mass, a number between 0 and 1 that knows its standard error; `share` of a map makes it.
+    """A share of the mass with its standard error: a number between 0 and 1; `share` of a map makes it.
 
     Attributes
     ----------
+    value
+        The share.
     std_error
-        Standard error.
+        Its standard error.
 
     Examples
     --------

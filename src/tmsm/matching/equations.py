@@ -223,7 +223,13 @@ class LinearSums:
         return self.weight_sum**2 / self.weight_squares
 
     def objective(self, theta: FloatArray) -> float:
-        """J(θ) = θᵀAθ + 2bᵀθ, without its constant, of one weight."""
+        """J(θ) = θᵀAθ + 2bᵀθ, without its constant, of one weight.
+
+        Parameters
+        ----------
+        theta
+            Natural parameters, shape (p,).
+        """
         return float(theta @ self.A @ theta + 2.0 * self.b @ theta)
 
 

@@ -84,9 +84,9 @@ class Features:
 
 @dataclass(frozen=True)
 class Moments(LinearSums):
-    """Additive sums over rows; A and b are their means.
+    """Sums over rows that can be added; A and b are their means.
 
-    Parts of a data set that never meet are summed apart, with the equations of one start, and added.
+    The parts of a data set can be summed on different machines, with the equations of one start, and added later.
 
     Attributes
     ----------
@@ -99,11 +99,11 @@ class Moments(LinearSums):
     farthest
         Largest distance of a row to the border.
     equations
-        What they are moments of; only moments of the same can be added.
+        The equations that were summed. Only sums of the same equations can be added.
     features
-        Second moments for the errors of a stream; None where they were not asked for.
+        Second moments for the standard errors of a stream; None if they were not wanted.
     one_pass
-        What else is known of the rows: a sample of them, and what stacked equations, groups and a likelihood need.
+        What else is kept of the rows: a sample of them, and sums for combined equations, groups and a likelihood.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class Moments(LinearSums):
         return GroupColumns(m, p, 0 if one_pass.statistics is None else p)
 
     def cleared(self) -> Moments:
-        """The same equations about the same pilot estimate, with no rows yet: to sum another part of a data set."""
+        """The same equations with no rows yet, to sum another part of a data set."""
         features = self.features
         if features is not None:
             features = replace(features, squares=np.zeros_like(features.squares))
@@ -166,10 +166,10 @@ class Moments(LinearSums):
         return Moments(0, 0.0, 0.0, A, b, 0.0, self.equations, features, one_pass)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sums to a file (``.npz``), whole or not at all, from which `tmsm.load_moments` reads them again.
+        """Write the sums to a file (``.npz``), whole or not at all; `tmsm.load_moments` reads them.
 
-        The file holds the sums, the configuration that they were made with, and a sample of the rows, at most 65,536.
-        It has a checksum and no code.  A ``log_exposure`` function cannot be written, and is asked for at loading.
+        The file holds the sums, their configuration, a checksum and at most 65,536 of the rows. It holds no code. A
+        ``log_exposure`` function cannot be written: give it again at loading.
 
         Parameters
         ----------

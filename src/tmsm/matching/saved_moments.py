@@ -33,17 +33,16 @@ _FAILURES = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError
 
 
 def load_moments(path: str | os.PathLike[str], log_exposure: LogExposure | None = None) -> Moments:
-    """Sums from a file that `Moments.save` wrote, to be added to others or to be estimated from.
+    """Load sums from a file that `Moments.save` wrote, to add them to others or to estimate from them.
 
-    Loading calls the constructors of tmsm's own classes, and of classes derived from them that are imported, and
-    nothing else.
+    Loading calls only the constructors of tmsm's own classes and of imported classes derived from them.
 
     Parameters
     ----------
     path
         The file.
     log_exposure
-        The function that the sums were made with, where they were made with one: a file cannot hold it.
+        The function that the sums were made with, if they were made with one: a file cannot hold it.
 
     Returns
     -------

@@ -29,9 +29,14 @@ __all__ = ["DensityAt", "FactorTangent", "LinearModel", "Model", "Tangent", "mul
 class Model(ValueObject, ABC):
     """A family of densities.
 
-    `LinearModel` is one whose log density is linear in θ, `NonlinearModel` any other.  A model is *bound* to a manifold
-    once, by `on`; what depends on the manifold (the size of θ, the set in which it is sought) is asked of a bound one.
-    Sampling and the likelihood are extras.  Rows have been checked.
+    `LinearModel` is a family whose log density is linear in θ, `NonlinearModel` any other. `on` binds a model to a
+    manifold, once. What depends on the manifold, such as the size of θ, is asked of a bound model. Sampling and the
+    likelihood are optional.
+
+    In the methods X are points, shape (n, D), that have been checked; ``theta`` is θ, shape (p,); ``params`` and
+    ``values`` are numbers and arrays by the names of the parameters; ``index`` is the place of an entry in an array;
+    ``rng`` gives random numbers. ``on`` and ``arguments`` of `from_arguments` are the manifold and the arguments of the
+    constructor.
     """
 
     fields: tuple[Field, ...]
@@ -65,7 +70,7 @@ class Model(ValueObject, ABC):
         return (repr(self.home) if isinstance(self.home, Manifold) else self.home.__name__), ""
 
     def usual_manifold(self, n_columns: int) -> Manifold:
-        """The manifold of points in so many coordinates, for those who name none."""
+        """The manifold of points in ``n_columns`` coordinates, if the user gives none."""
         if isinstance(self.home, Manifold):
             return self.home
         raise InvalidInputError(
@@ -193,7 +198,13 @@ class Model(ValueObject, ABC):
         """How the log density changes with θ at this one."""
 
     def at(self, theta: FloatArray) -> DensityAt:
-        """One density of the family."""
+        """One density of the family.
+
+        Parameters
+        ----------
+        theta
+            Natural parameters, shape (p,).
+        """
         return DensityAt(self, theta)
 
     def cautions(self, theta: FloatArray, covariance: FloatArray) -> list[str]:
@@ -349,7 +360,7 @@ class Model(ValueObject, ABC):
         Parameters
         ----------
         region
-            A region of the family's manifold.
+            A region of the manifold of the family.
         **params
             The model's parameters by name.
         """
@@ -416,10 +427,9 @@ class DensityAt:
 class LinearModel(Model, Tangent):
     """An exponential family, log p(x; θ) = θ·t(x) + const.
 
-    A subclass gives the sufficient statistics t with their derivatives along the manifold and the way from θ to named
-    parameters; that is enough for score matching.  What is known restricts θ through `constraint`.  The
-    contractions of the derivatives have defaults; a family with a simple gradient can write them without
-    ever forming the (n, p, D) array.
+    A subclass gives the sufficient statistics t with their derivatives along the manifold, and the named parameters at
+    θ. That is enough for score matching. What is known restricts θ by `constraint`. The contractions of the derivatives
+    have defaults; a family with a simple gradient can override them and never form the array (n, p, D).
     """
 
     @property

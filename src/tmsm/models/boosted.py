@@ -21,9 +21,16 @@ __all__ = ["Boosted"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Boosted(AnotherForm):
-    """The wrapped family with statistics B⁻¹t(x), B the Lorentz boost that takes (1, 0) to the origin's (c₀, c).
+    """A family on hyperbolic space seen from another origin: its statistics are B⁻¹t(x) with a Lorentz boost B.
 
-    The densities are the same; θ is another.  `to_original` leads back.
+    The densities are the same, and θ is different. `to_original` converts θ back.
+
+    Parameters
+    ----------
+    model
+        The family.
+    origin
+        The new origin c, shape (dim,). The boost takes (1, 0) to (c₀, c).
     """
 
     model: LinearModel

@@ -37,7 +37,7 @@ class ModelCheck:
 
 
 def check_model(model: Model, manifold: Manifold, n: int = 50, random_state: Any = 0) -> ModelCheck:
-    """Compare a model's derivatives with finite differences; a difference is an error that names its entry.
+    """Compare the derivatives of a model with finite differences. A difference is an error that names the entry.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def check_model(model: Model, manifold: Manifold, n: int = 50, random_state: Any
 
     Returns
     -------
-    A record to print, with the deviations found.
+    A record of the deviations that were found; it can be printed.
 
     Examples
     --------

@@ -33,7 +33,10 @@ Search = Callable[[Objective, Point, Sequence[FloatArray]], Minimum | None]
 
 
 class Constraint(ABC):
-    """A smooth set of natural parameters in R^p."""
+    """A smooth set of natural parameters in R^p: where θ may lie.
+
+    In the methods ``theta`` is θ, shape (p,), and ``on_border`` says whether it lies on a border of the set.
+    """
 
     @property
     @abstractmethod
@@ -84,7 +87,13 @@ class Constraint(ABC):
 @final
 @dataclass(frozen=True)
 class Unrestricted(Constraint):
-    """All of R^size."""
+    """All of R^size.
+
+    Parameters
+    ----------
+    size
+        Number of entries of θ.
+    """
 
     size: int
 
@@ -103,7 +112,15 @@ class Unrestricted(Constraint):
 @final
 @dataclass(frozen=True)
 class AffineSubspace(Constraint):
-    """{offset + basis φ}: offset of shape (p,), basis of shape (p, k) with orthonormal columns."""
+    """The set {offset + basis φ} for all φ.
+
+    Parameters
+    ----------
+    offset
+        Shape (p,).
+    basis
+        Orthonormal columns, shape (p, k).
+    """
 
     offset: FloatArray
     basis: FloatArray
@@ -153,7 +170,15 @@ class HalfLine(Constraint):
 @final
 @dataclass(frozen=True)
 class FixedNorm(Constraint):
-    """{θ in R^size : ‖θ‖ = radius}."""
+    """The set {θ : ‖θ‖ = radius}.
+
+    Parameters
+    ----------
+    radius
+        The length of θ.
+    size
+        Number of entries of θ.
+    """
 
     radius: float
     size: int

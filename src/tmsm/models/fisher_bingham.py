@@ -24,7 +24,7 @@ __all__ = ["Bingham", "FisherBingham"]
 class FisherBingham(HarmonicFamily):
     """Fisher–Bingham family on the sphere, any dimension: log p = l·x + xᵀSx + const.
 
-    The trace of S adds a constant on a sphere; the estimate is the traceless one.
+    The trace of S changes only the constant, so that the estimated S has trace zero.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class FisherBingham(HarmonicFamily):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Bingham(HarmonicFamily):
-    """Bingham family on the sphere, any dimension, for axes: log p = xᵀSx + const, S traceless.
+    """Bingham family on the sphere, any dimension, for axes: log p = xᵀSx + const, S with trace zero.
 
     Examples
     --------

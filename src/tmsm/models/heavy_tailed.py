@@ -38,20 +38,20 @@ _LEFT_OUT = 40.0
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class HeavyTailed(NonlinearModel):
-    """A cluster with heavy tails on the sphere, any dimension: Student's t where von Mises–Fisher is the normal.
+    """A cluster with heavy tails on the sphere, any dimension: the analogue of Student's t distribution.
 
-    p(x) ∝ (1 + 2κ(1 − μ·x)/ν)^−(ν/2 + 1).  Near its centre it is like a von Mises–Fisher density, far from it the
-    density falls like a power of the distance.  For ν → ∞ it is von Mises–Fisher.
+    p(x) ∝ (1 + 2κ(1 − μ·x)/ν)^−(ν/2 + 1). Near its centre it is like a von Mises–Fisher density. Far from it the
+    density falls like a power of the distance. For ν → ∞ it is von Mises–Fisher.
 
     Parameters
     ----------
     degrees_of_freedom
-        ν if it is known, else None: estimated.  Infinity stands for a von Mises–Fisher density.
+        ν if it is known; infinity gives von Mises–Fisher. None, the default: it is estimated.
 
     Notes
     -----
-    θ = (κμ, 1/ν).  In 1/ν the family goes on smoothly to von Mises–Fisher at 1/ν = 0, which is the estimate where the
-    rows have no heavier tail.  The log density is not linear in θ, and the estimate is searched for.
+    θ = (κμ, 1/ν). At 1/ν = 0 the family is von Mises–Fisher, which is the estimate if the rows have no heavier tail.
+    The log density is not linear in θ, so that the estimate needs a search.
 
     Examples
     --------

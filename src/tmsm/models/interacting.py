@@ -43,11 +43,11 @@ _SCATTERED = 64
 class InteractingModel(SideBySide):
     """Two families whose statistics are multiplied with each other, such as directions that depend on an energy.
 
-    ``(a * b).interacting()`` makes one.  Given the one part of a point, the other has a density of its own family,
-    with natural parameters that depend on the first.  So names such as a mean or a concentration have no meaning for
-    the whole, and the parameters are the natural coefficients: ``first`` (p_a,) of the statistics of the first family,
-    ``second`` (p_b,) of those of the second and ``interaction`` (q_a, q_b) of the products.  None of them is
-    restricted, so that families with a known or a curved parameter cannot interact.
+    ``(a * b).interacting()`` makes one. Given one part of a point, the other part has a density of its own family, with
+    natural parameters that depend on the first part. So names such as mean or concentration have no meaning for the
+    whole. The parameters are the natural coefficients: ``first`` (p_a,) of the statistics of the first family,
+    ``second`` (p_b,) of those of the second, and ``interaction`` (q_a, q_b) of the products. None of them is
+    restricted, so that families with a known or curved parameter cannot interact.
 
     Parameters
     ----------
@@ -428,8 +428,15 @@ class _InFactor(FactorTangent):
 class CentredInteraction(AnotherForm):
     """An interacting model with its families in other forms, such as about another origin.
 
-    The statistics of each family become t′ = B t + k, and products of them those of (1, t) ⊗ (1, t) with kron of the
-    matrices (1, 0; k, B).  The parameters are those of the model as it was written.
+    The statistics of each family become t′ = B t + k. Their products become those of (1, t) ⊗ (1, t) with the Kronecker
+    product of the matrices (1, 0; k, B). The parameters are those of the model as it was written.
+
+    Parameters
+    ----------
+    model
+        The model as it was written.
+    form
+        The same with its families in other forms.
     """
 
     model: InteractingModel

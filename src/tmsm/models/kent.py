@@ -34,25 +34,24 @@ _OVAL = tuple((np.zeros(3), np.diag(np.eye(3)[k])) for k in (1, 2))
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Kent(HarmonicFamily):
-    """Kent family on S²: an oval of directions round a mean.
+    """Kent family on S²: a density with oval contours around a mean direction.
 
-    log p = κ μ·x + β ((γ₁·x)² − (γ₂·x)²) + const with orthonormal, right-handed axes (μ, γ₁, γ₂):
-    mean direction, major and minor axis.  The ovalness β is not negative.  An axis and its opposite
-    mean the same; the major axis points eastwards, its azimuth is in [0°, 180°).
+    log p = κ μ·x + β ((γ₁·x)² − (γ₂·x)²) + const with orthonormal, right-handed axes (μ, γ₁, γ₂): mean direction, major
+    and minor axis. The ovalness β is not negative. An axis and its opposite mean the same; the major axis points
+    eastwards, its azimuth is in [0°, 180°).
 
     Parameters
     ----------
     concentration
-        κ if it is known, else None: estimated.
+        κ if it is known. None, the default: it is estimated.
     ovalness
-        β if it is known, else None: estimated.  With ``balanced=False`` the pair (α₁, α₂).
+        β if it is known; with ``balanced=False`` the pair (α₁, α₂). None, the default: it is estimated.
     unimodal
-        Whether to keep to ovalness ≤ concentration/2, where the density has one mode.  Score matching
-        does not see the masses of separate modes; without this bound the best fit to unimodal data is
-        now and then bimodal.
+        Whether the ovalness is at most concentration/2, so that the density has one mode. Score matching does not
+        determine the masses of separate modes. Without this bound the best fit to data with one mode sometimes has two.
     balanced
-        With False the two axes have ovalnesses of their own, α₁ ≥ α₂:
-        log p = κ μ·x + α₁ (γ₁·x)² + α₂ (γ₂·x)².  Kent's family has α₂ = −α₁.
+        Whether α₂ = −α₁ = −β, as in Kent's family. If False, the axes have ovalnesses of their own, α₁ ≥ α₂: log p = κ
+        μ·x + α₁ (γ₁·x)² + α₂ (γ₂·x)².
 
     Examples
     --------

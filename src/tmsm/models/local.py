@@ -75,16 +75,20 @@ def local_form(model: HarmonicFamily, X: FloatArray) -> LinearModel:
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Local(AnotherForm):
-    """The wrapped family with the statistics above.
+    """A family with a linear and a quadratic part, written about a centre, for rows on a small part of the sphere.
 
     Attributes
     ----------
     model
-        A family with a linear and a quadratic part.
+        The family.
     centre
-        μ, shape (D,), of length one.
+        The centre μ, shape (D,), of length one.
     spread
-        The unit s of length, in radians.
+        The unit of length, in radians.
+
+    Notes
+    -----
+    In the methods ``theta`` is θ of this form, or of the family as it was written, and ``direction`` a mean direction.
     """
 
     model: HarmonicFamily

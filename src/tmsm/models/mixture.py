@@ -53,31 +53,31 @@ _LEAST_WHOLE = 1e-8
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Mixture(MixtureForm):
-    """Mixture of components of one exponential family, on a background or on none.
+    """Mixture of components of one exponential family, with or without a background.
 
-    p(x) = Σ π_k f(x; θ_k) + π_0 b(x).  The shares π_k are those of the whole mixture on the whole manifold: a component
-    whose centre lies outside the region counts with what is not seen of it.  A background b is a density over the
-    region alone.  Components are in order of share, the largest first.
+    p(x) = Σ π_k f(x; θ_k) + π_0 b(x). The shares π_k are those of the whole mixture on the whole manifold: a component
+    whose centre lies outside the region counts with its unseen part. A background b is a density over the region only.
+    Components are ordered by share, the largest first.
 
     Parameters
     ----------
     component
-        The family of all components, such as `VonMisesFisher()`, `Kent()` or `MultivariateNormal()`.  What is known to
-        it is known of every component.
+        The family of all components, such as `VonMisesFisher()`, `Kent()` or `MultivariateNormal()`. A parameter that
+        is known in it is known for every component.
     n_components
-        Their number, or the way to choose it: "bic" or "held-out", for the information criterion of Schwarz or the
-        likelihood of rows that were left out.
+        The number of components, or the way to choose it: "bic" for the Bayesian information criterion, "held-out" for
+        the held-out likelihood.
     background
-        True for a uniform background inside the region; or its log density there up to a constant, as a function of X
-        (n, D) that returns values (n,), or an `ExposureMap`.
+        True for a uniform background inside the region; or its log density up to a constant, as a function of X (n, D)
+        that returns values (n,), or an `ExposureMap`.
 
     Notes
     -----
-    Fit it by `TruncatedMLE`, or by `ScoreMatching` with ``refine="mle"``: score matching alone hardly sees the
-    shares of components that do not overlap.  The likelihood of a mixture has no upper bound, since a component may
-    shrink to a few rows; an estimate has at least 1 % of the rows in every component.
+    Fit it by `TruncatedMLE`, or by `ScoreMatching` with ``refine="mle"``. Score matching alone hardly determines the
+    shares of components that do not overlap. The likelihood of a mixture has no upper bound, because a component may
+    shrink to a few rows. An estimate therefore has at least 1 % of the rows in every component.
 
-    With t the statistics of the component, θ = (a_2, …, θ_1, θ_2, …) and log p = log Σ exp(a_k + θ_k·t(x)), a_1 = 0; a
+    With the statistics t of the component, θ = (a_2, …, θ_1, θ_2, …) and log p = log Σ exp(a_k + θ_k·t(x)), a_1 = 0; a
     background is the last of the a_k.
 
     Examples

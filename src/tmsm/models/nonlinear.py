@@ -23,10 +23,10 @@ _CURVATURE_STEP = 1e-4
 
 
 class NonlinearModel(Model):
-    """A family log p(x; θ) with derivatives in x along the manifold.
+    """A family log p(x; θ) that is not linear in θ, with derivatives in x along the manifold.
 
-    A subclass gives log_kernel, log_gradient, log_hessian and log_laplacian, where to begin the search, and the way
-    from θ to named parameters.  Derivatives in θ are by differences, unless `tangent` gives them.
+    A subclass gives log_kernel, log_gradient, log_hessian and log_laplacian, where to begin the search, and the named
+    parameters at θ. Derivatives in θ are computed by differences, unless `tangent` gives them.
     """
 
     @property
@@ -50,7 +50,7 @@ class NonlinearModel(Model):
         return _Differences(self, theta)
 
     def curvature_sum(self, X: FloatArray, weight: FloatArray, theta: FloatArray) -> FloatArray:
-        """Σ w ∂² log p/∂θ² over rows with weights (n,) of any sign, shape (p, p); by differences of `tangent`."""
+        """Σ w ∂² log p/∂θ² over rows, shape (p, p), by differences of `tangent`; ``weight`` are w, of any sign."""
         columns = []
         for h, unit in zip((_CURVATURE_STEP * self.parameter_sizes(theta)).tolist(), np.eye(theta.size), strict=True):
             ahead, behind = (weight @ self.tangent(theta + sign * h * unit).statistics(X) for sign in (1.0, -1.0))

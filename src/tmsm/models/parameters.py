@@ -13,17 +13,32 @@ __all__ = ["Field", "Parameters"]
 
 @dataclass(frozen=True)
 class Field:
-    """One named parameter of a model and what kind of quantity it is.
+    """One named parameter of a model, and what kind of quantity it is.
 
-    An "array" has errors entry by entry; a "direction" is a unit vector whose error is an angle, and an axis if its
-    sign has no meaning.  The centre is the parameter that says where the density is highest; that of one factor of
-    a product says so for this factor.
-    Angles are in radians, and entries that are a full turn apart are the same.
-    Intervals do not go below ``lowest``, and for a covariance matrix its variances not below zero.  Where a ``scale``
-    is said they are symmetric about the estimate on it: "log" for sizes, "logit" for shares.
-    A matrix is symmetric unless the field says that it is not; a hollow one has zeros on its diagonal.
-    In a mixture a field belongs to one ``component``, counted from one, whose number ends its name; its centre is that
-    of this component.
+    Attributes
+    ----------
+    name
+        Its name.
+    kind
+        "array": an error for each entry. "direction": a unit vector, whose error is an angle.
+    lowest
+        Intervals do not go below this value.
+    is_covariance
+        Whether it is a covariance matrix; intervals of its variances do not go below zero.
+    is_axis
+        Whether the sign of a direction has no meaning.
+    is_centre
+        Whether the density is highest there.
+    is_angle
+        Whether entries are angles in radians, so that a full turn more is the same.
+    is_symmetric, is_hollow
+        Whether a matrix is symmetric, and whether its diagonal is zero.
+    is_factor_centre
+        Whether it is the centre of one factor of a product.
+    scale
+        Intervals are symmetric about the estimate on this scale: "log" for sizes, "logit" for shares.
+    component
+        In a mixture the number of the component, counted from one; the name ends with it.
     """
 
     name: str
@@ -66,7 +81,13 @@ class Field:
 class Parameters(Mapping[str, Any]):
     """Values by name, read as attributes (``params.concentration``) or as a mapping.
 
-    The same names hold estimates, standard errors or intervals, and ``**params`` passes them on.
+    Estimates, standard errors and intervals have the same names. ``**params`` passes the values on, for example to
+    `sample` of a model.
+
+    Parameters
+    ----------
+    **values
+        The values: numbers, arrays, or pairs (low, high) of an interval.
 
     Examples
     --------

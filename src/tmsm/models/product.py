@@ -28,11 +28,11 @@ __all__ = ["ProductModel"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ProductModel(SideBySide):
-    """Independent families side by side: the density of a point is the product of those of its parts.
+    """Independent families: the density of a point is the product of the densities of its parts.
 
-    ``a * b`` is the product of two families.  The parameters have their own names where these are unique; a name that
-    occurs in several factors gets the endings _1, _2, … in their order.  No parameter is a centre: where the density
-    is highest is what the parameters of all factors say together.
+    ``a * b`` is the product of two families. The parameters keep their names. A name that occurs in several factors
+    gets the endings _1, _2, … in their order. No parameter is a centre, because the place of highest density follows
+    from the parameters of all factors together.
 
     Parameters
     ----------

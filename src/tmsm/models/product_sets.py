@@ -49,14 +49,14 @@ def product_set(parts: Sequence[Constraint], sizes: Sequence[int]) -> Constraint
 @final
 @dataclass(frozen=True)
 class ProductConstraint(Constraint):
-    """Sets of natural parameters, each of which holds for its own block of θ.
+    """Sets of natural parameters, each for its own block of θ.
 
     Attributes
     ----------
     parts
         The sets.
     sizes
-        Number of entries of θ that each of them restricts, in order.
+        The number of entries of ``theta`` that each of them restricts, in order.
     """
 
     parts: tuple[Constraint, ...]

@@ -24,7 +24,9 @@ Fluxes = Sequence[tuple[FloatArray, FloatArray | None, Coefficient]]
 class _Contractions(ABC):
     """Functions s_a of x and their first two derivatives, contracted with a tensor W = a P + Σ c uuᵀ.
 
-    What is made of the first two methods has a default; a family may compute it without an array of shape (n, p).
+    In the methods X are points, shape (n, D); ``isotropic`` is a; ``directions`` are the pairs (u, c), or the triples
+    (u, c, δ) with div W = Σ δ u; ``omega`` is ω, the rest of div(W∇s) in plain derivatives; ``weight`` and ``w`` are
+    weights of the rows; ``slope`` says whether second derivatives are wanted; ``manifold`` is a product of manifolds.
     """
 
     @abstractmethod

@@ -19,9 +19,16 @@ __all__ = ["Translated"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Translated(AnotherForm):
-    """The wrapped family with statistics t(x − origin).
+    """A family in flat space with statistics t(x − origin).
 
-    The densities are the same; θ is another.  `to_original` leads back.
+    The densities are the same, and θ is different. `to_original` converts θ back.
+
+    Parameters
+    ----------
+    model
+        The family.
+    origin
+        The new origin, shape (D,).
     """
 
     model: LinearModel

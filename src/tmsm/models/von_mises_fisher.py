@@ -25,14 +25,15 @@ _SHARP = 1e6
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class VonMisesFisher(SphereFamily):
-    """Von Mises–Fisher family on the sphere, any dimension.
+    """Von Mises–Fisher family on the sphere, any dimension: log p = κ μ·x + const.
 
-    t(x) = x and θ = κμ: ∇t = P, Δt = −(D−1) x, Hess t(v, v) = −x‖v‖².
+    Its parameters are the mean direction μ and the concentration κ. With t(x) = x and θ = κμ: ∇t = P, Δt = −(D−1) x and
+    Hess t(v, v) = −x‖v‖².
 
     Parameters
     ----------
     concentration
-        κ if it is known, else None: estimated.
+        κ if it is known. None, the default: it is estimated.
 
     Examples
     --------

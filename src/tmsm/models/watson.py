@@ -24,14 +24,14 @@ __all__ = ["Watson"]
 class Watson(HarmonicFamily):
     """Watson family on the sphere, any dimension, for axes: log p = κ (a·x)² + const.
 
-    κ > 0 gathers the points round ±a, κ < 0 round the great circle across a.  The axis and its
-    opposite mean the same: its entry of largest size is positive.  On the circle κ and −κ with the
-    axis across it mean the same too: there κ is not negative.
+    With κ > 0 the points lie around ±a, with κ < 0 around the great circle across a. The axis and its opposite mean the
+    same: its entry of largest size is positive. On the circle κ and −κ with the axis across a mean the same, too; there
+    κ is not negative.
 
     Parameters
     ----------
     concentration
-        κ if it is known, else None: estimated.
+        κ if it is known. None, the default: it is estimated.
 
     Examples
     --------

@@ -27,7 +27,7 @@ _STEPS = 1.6
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class AxisWithin(Region):
-    """The rotations R that point an axis into a region of the sphere S²: R·axis lies inside.
+    """The rotations R that turn an axis into a region of the sphere S²: R·axis lies inside.
 
     Parameters
     ----------

@@ -24,21 +24,20 @@ __all__ = ["BorderPoints"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class BorderPoints(Region):
-    """A border known only through points on it; the nearest one stands for the border.
+    """A border that is known only by points on it; the nearest point is taken for the nearest place of the border.
 
-    Between two points of the border the distance is too large: on the border it is a quarter of
-    the gap on average instead of zero.  The weight does not vanish there, and the estimate is
-    biased as if the border were so much further out than the rows go.  ``status_`` of a fit says
-    so where it matters.  Where the border's course is known, use a region with edges, such as
-    `SphericalPolygon` with the same points in order.
+    Between two points the distance is too large. On the border it is a quarter of the gap on average instead of zero.
+    The weight is not zero there, and the estimate is biased as if the border were farther out. ``status_`` of a fit
+    says so if it matters. If the order of the points is known, use a region with sides, such as `SphericalPolygon` with
+    the same points.
 
     Parameters
     ----------
     points
         Points on the border, shape (m, D).
     contains
-        Tells the inside: a function of X (n, D) that returns (n,) booleans.  Without it every
-        point counts as inside.
+        Which points are inside: a function of X (n, D) that returns (n,) booleans. Without it every point counts as
+        inside.
     manifold
         By default the sphere if all points have norm one, else flat space.
 

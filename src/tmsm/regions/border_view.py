@@ -14,7 +14,15 @@ __all__ = ["BorderView"]
 
 
 class BorderView:
-    """The border as seen from the rows of one block; each distance is computed once, on demand."""
+    """The border as seen from the rows of one block. Each distance is computed once, when it is needed.
+
+    Parameters
+    ----------
+    region
+        The region.
+    X
+        Points inside it, shape (n, D).
+    """
 
     def __init__(self, region: Region, X: FloatArray) -> None:
         self.region = region
@@ -47,7 +55,15 @@ class BorderView:
         return self._parts
 
     def distance(self, metric: str = "geodesic", axis: int | None = None) -> tuple[FloatArray, FloatArray]:
-        """Signed distance (n,) and tangent gradient (n, D)."""
+        """Signed distance (n,) and tangent gradient (n, D).
+
+        Parameters
+        ----------
+        metric
+            "geodesic", "chordal" or "projected".
+        axis
+            The coordinate that the projected distance drops.
+        """
         key = (metric, axis)
         if key not in self._distances:
             self._distances[key] = self._computed(metric, axis)
@@ -84,7 +100,7 @@ class BorderView:
         return self._laplacian
 
     def where(self, chosen: BoolArray | IntArray | slice) -> BorderView:
-        """The same for some of the rows, with the geodesic distance where it is known."""
+        """The same for the rows that are ``chosen``, with the geodesic distance where it is known."""
         view = BorderView(self.region, np.asfortranarray(self.X[chosen]))
         known = self._distances.get(("geodesic", None))
         if known is not None:

@@ -38,9 +38,9 @@ class RowBorder:
 
 
 class SmoothBorder(ABC):
-    """A region whose distance to the border has no kink closer than ``reach``.
+    """A region whose distance to the border has no kink closer than ``reach``; the normal-only weight needs it.
 
-    Normal-only weights need it.
+    In its methods X are points, shape (n, D).
     """
 
     @property
@@ -88,7 +88,7 @@ class AxisFrame:
 
 
 class AxisAligned(ABC):
-    """A border of faces across orthogonal axes; componentwise weights need it."""
+    """A border of faces across orthogonal axes; the componentwise weight needs it."""
 
     @abstractmethod
     def axis_frame(self, X: FloatArray) -> AxisFrame:
@@ -120,7 +120,7 @@ class ConstraintFrame:
 class Constrained(ABC):
     """A region {h_k > 0 for all k} of a few smooth functions, with corners where several are zero.
 
-    Constraint weights need it.  No h_k may have both h_k = 0 and ∇h_k = 0 on the border.
+    The weight of the constraints needs it. No h_k may have both h_k = 0 and ∇h_k = 0 on the border.
     """
 
     @property

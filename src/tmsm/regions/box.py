@@ -33,9 +33,9 @@ class Box(Region, AxisAligned):
     lower, upper
         Corners, shape (d,); an infinite entry means that this side is open.
     rounded
-        The step to whose multiples the coordinates of the rows were rounded after the box had cut them: a number, or
-        one for each coordinate, zero where there was none.  The box is then made of whole cells of that grid: a side
-        on the grid moves in by half a step, and the rows that rounding put on the side itself are left out.
+        The step to which the coordinates of the rows were rounded after the box had cut them: a number, or one for each
+        coordinate, zero for none. The box is then made of whole cells of that grid: a side on the grid moves inwards by
+        half a step, and rows on the side itself are left out.
 
     Examples
     --------

@@ -194,7 +194,7 @@ class Cap(SmoothBorder, Region):
 
 @final
 class Hemisphere(Cap):
-    """The half of the sphere round ``pole``: ``Cap(pole, π/2)``, in any dimension.
+    """The half of the sphere around ``pole``: ``Cap(pole, π/2)``, in any dimension.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ __all__ = ["Everywhere"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Everywhere(Region):
-    """A whole manifold: nothing was cut off, there is no border.
+    """A whole manifold without a border: nothing was cut off.
 
     Parameters
     ----------

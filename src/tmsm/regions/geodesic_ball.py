@@ -39,9 +39,9 @@ class GeodesicBall(SmoothBorder, Region):
 
     Notes
     -----
-    The distance to the border is d = radius − ρ with the distance ρ to the centre, and Δd = −(Δ(ρ²/2) − 1)/ρ.  From the
-    injectivity radius of the manifold on (π on a torus) balls meet themselves: d is then a lower bound with kinks.
-    That is valid for scalar weights, but not for normal-only ones.
+    The distance to the border is d = radius − ρ with the distance ρ to the centre, and Δd = −(Δ(ρ²/2) − 1)/ρ. If the
+    radius is at least the injectivity radius of the manifold (π on a torus), the ball overlaps itself: d is then a
+    lower bound with kinks. This is valid for scalar weights, but not for the normal-only weight.
 
     Examples
     --------

@@ -34,8 +34,8 @@ _LARGE_MAP = 200_000_000
 class HealpixMask(Region):
     """The union of some pixels of a HEALPix map; its border is their outline.
 
-    Needs ``astropy-healpix`` (``pip install tmsm[sky]``).  Pixel edges are curves; they are cut into
-    arcs that stay within ``tolerance`` of them, and the distance is exact to these.
+    It needs ``astropy-healpix`` (``pip install tmsm[sky]``). Sides of pixels are curves. They are replaced by arcs
+    within ``tolerance`` of them, and the distance to these arcs is exact.
 
     Parameters
     ----------
@@ -46,15 +46,14 @@ class HealpixMask(Region):
     nest
         Whether the order is nested; else it is ring order.
     tolerance
-        Largest distance in radians between a pixel's edge and its arcs.
+        Largest distance in radians between the side of a pixel and its arcs.
     frame
-        What directions stand for, "icrs", "galactic" or "earth", where it is known: points of another frame are
-        refused.
+        The frame of the map, "icrs", "galactic" or "earth", if it is known: points of another frame are refused.
 
     Examples
     --------
     >>> import tmsm
-    >>> mask = tmsm.HealpixMask(nside=1, pixels=[0, 1, 2, 3])  # the four pixels round the north pole
+    >>> mask = tmsm.HealpixMask(nside=1, pixels=[0, 1, 2, 3])  # the four pixels around the north pole
     >>> mask.contains(tmsm.lonlat_to_xyz([0, 0], [80, -80]))
     array([ True, False])
     """
@@ -213,7 +212,19 @@ class HealpixMask(Region):
         return self.outline.border_curves
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
-        """Draw the outline in longitude and latitude; returns the axes."""
+        """Draw the outline in longitude and latitude.
+
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; new ones by default.
+        **style
+            Options of Matplotlib for the line, such as ``color``.
+
+        Returns
+        -------
+        The axes.
+        """
         return self.outline.plot(ax, **style)
 
 

@@ -56,9 +56,9 @@ class Implicit(Constrained, Region):
 
     Notes
     -----
-    The distance to the border is not known.  What `border_distance` gives in its place is min_k c_k h_k, with constants
-    c_k for which the scale of a function does not matter.  It is zero on the border, positive inside and no length; a
-    weight needs no more.  Next to the border `clearance` knows lengths.
+    The distance to the border is not known. `border_distance` gives min_k c_k h_k instead, with constants c_k that make
+    the scale of a function irrelevant. It is zero on the border and positive inside, but it is no length. A weight
+    needs no more. Next to the border `clearance` gives lengths.
     """
 
     functions: tuple[Callable[..., Any], ...]

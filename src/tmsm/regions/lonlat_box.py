@@ -43,21 +43,21 @@ class _Edges(NamedTuple):
 class LonLatBox(Region):
     """The points between two meridians and two parallels, in degrees.
 
-    The northern and southern edges are parallels, not great circles.  An edge at a pole is no
-    border, and neither is a meridian where the box goes all the way round.
+    The northern and southern sides are parallels, not great circles. A side at a pole is no border. If the box goes all
+    the way round, its meridian is no border.
 
     Parameters
     ----------
     west, east
-        Longitudes in degrees, within ±360; the box extends from west eastwards, so (170, −170)
-        crosses the antimeridian and (−180, 180) is a band.
+        Longitudes in degrees, within ±360; the box extends from west eastwards, so (170, −170) crosses the antimeridian
+        and (−180, 180) is a band.
     south, north
         Latitudes in degrees.
     rounded
-        The step in degrees to whose multiples longitudes and latitudes of the rows were rounded after the box had cut
-        them; two numbers if the steps differ (longitude first, zero for a coordinate that was not rounded).  The box
-        is then made of whole cells of that grid: an edge on the grid moves in by half a step, and the rows that
-        rounding put on the edge itself are left out.
+        The step in degrees to which longitudes and latitudes of the rows were rounded after the box had cut them; two
+        numbers if the steps differ (longitude first, zero for a coordinate that was not rounded). The box is then made
+        of whole cells of that grid: a side on the grid moves inwards by half a step, and rows on the side itself are
+        left out.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class LonLatBox(Region):
     >>> box.contains(tmsm.lonlat_to_xyz([180, 0], [0, 0]))
     array([ True, False])
 
-    Rows rounded to half a degree that lie on an edge are left out, and so is the half cell next to it:
+    Rows rounded to half a degree that lie on a side are left out, and so is the half cell next to it:
 
     >>> cells = tmsm.LonLatBox(west=170, south=-10, east=-170, north=10, rounded=0.5)
     >>> cells.contains(tmsm.lonlat_to_xyz([170, 170.2, 170.5], [0, 0, 0]))
@@ -296,7 +296,19 @@ class LonLatBox(Region):
         return self._outline.border_curves
 
     def plot(self, ax: Any = None, **style: Any) -> Any:
-        """Draw the border in longitude and latitude; returns the axes."""
+        """Draw the border in longitude and latitude.
+
+        Parameters
+        ----------
+        ax
+            Matplotlib axes; new ones by default.
+        **style
+            Options of Matplotlib for the line, such as ``color``.
+
+        Returns
+        -------
+        The axes.
+        """
         return self._outline.plot(ax, **style)
 
     def projected_distance(self, X: FloatArray, axis: int) -> tuple[FloatArray, FloatArray]:

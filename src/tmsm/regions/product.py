@@ -22,9 +22,9 @@ __all__ = ["ProductRegion"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProductRegion(RegionOfParts):
-    """The product of regions: a point is inside if its part in each factor is.
+    """The product of regions: a point is inside if each of its parts is inside the region of that part.
 
-    ``a * b`` makes one.  Its border has corners where two borders meet; the default weight has a block for each part.
+    ``a * b`` makes one. Its border has corners where two borders meet. The default weight has a block for each part.
 
     Parameters
     ----------

@@ -39,8 +39,9 @@ METRICS = ("geodesic", "chordal", "projected")
 class Region(ValueObject, ABC):
     """An open part of a manifold.
 
-    A subclass gives `manifold` and `signed_distance`; everything else follows.  Rows handed to
-    `signed_distance` and `projected_distance` have already been checked.
+    A subclass gives `manifold` and `signed_distance`; everything else follows. In the methods X are points, shape (n,
+    D), that have been checked; ``metric`` is that of the distance, ``axis`` the coordinate that a projected distance
+    drops, ``tolerance`` a distance, and ``cell`` and ``leaf`` are the largest sizes of cells inside and at the border.
     """
 
     has_border: bool = True
@@ -258,11 +259,23 @@ class Region(ValueObject, ABC):
         return self.distance_in(self.manifold.check_points(X), metric, axis)
 
     def contains(self, X: Any) -> BoolArray:
-        """Whether each row of X lies inside, shape (n,); a point on the border does not."""
+        """Whether each row of X lies inside, shape (n,); a point on the border does not.
+
+        Parameters
+        ----------
+        X
+            Points, shape (n, D).
+        """
         return self.signed_distance(self.manifold.check_points(X))[0] > 0.0
 
     def surroundings(self, inner: float, outer: float) -> Region:
-        """The points outside at a distance between two numbers, in the manifold's unit: radians on a sphere."""
+        """The points outside the region whose distance to it lies between two numbers.
+
+        Parameters
+        ----------
+        inner, outer
+            The two distances in the unit of the manifold: radians on a sphere.
+        """
         return around(self, inner, outer)
 
     def __bool__(self) -> bool:
@@ -303,7 +316,13 @@ def _as_region(other: object) -> Region:
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Complement(Region):
-    """What a region leaves out; same border, opposite sign."""
+    """The rest of the manifold, ``~region``: the same border with the opposite sign of the distance.
+
+    Parameters
+    ----------
+    region
+        The region that is left out.
+    """
 
     region: Region
 
@@ -493,10 +512,14 @@ class _Combination(RegionOfParts):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Intersection(_Combination):
-    """What lies inside every part.
+    """What lies inside every part, ``a & b``.
 
-    Inside, the least of the parts' distances is the exact distance to the border; outside it is a
-    lower bound in size.
+    Inside, the distance is exact: the least of the distances of the parts. Outside, it is a lower bound.
+
+    Parameters
+    ----------
+    parts
+        The regions.
     """
 
     parts: tuple[Region, ...]
@@ -517,11 +540,16 @@ class Intersection(_Combination):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Union(_Combination):
-    """What lies inside at least one part.
+    """What lies inside at least one part, ``a | b``.
 
-    Outside, the distance is exact; inside, the largest of the parts' distances is a lower bound:
-    zero on the border and 1-Lipschitz, so a valid weight.  Where parts touch without overlapping it
-    is zero along their seam too; dissolve such parts into one region first.
+    Outside, the distance is exact. Inside, the largest of the distances of the parts is a lower bound. It is zero on
+    the border and 1-Lipschitz, so that it is a valid weight. Where parts touch without overlapping, it is also zero
+    along the line between them: dissolve such parts into one region first.
+
+    Parameters
+    ----------
+    parts
+        The regions.
     """
 
     parts: tuple[Region, ...]

@@ -27,7 +27,7 @@ __all__ = ["RotationCap"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class RotationCap(SmoothBorder, Region):
-    """The rotations whose angle from ``center`` is below ``angle``: a range of motion.
+    """The rotations whose angle from ``center`` is below ``angle``, such as a range of motion.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class Surroundings(Region):
     Parameters
     ----------
     region
-        What they surround.
+        The region that they surround.
     inner, outer
         Distances in the unit of the manifold: radians on a sphere, where 250 km on the Earth are 250/6371.
 

@@ -59,7 +59,7 @@ class WeightField:
         return total
 
     def divergence(self, like: FloatArray) -> FloatArray:
-        """Div W, a new array of the shape (n, D) of another."""
+        """Div W, a new array of the shape (n, D) of the array ``like``."""
         if self.blocks:
             return np.concatenate([field.divergence(like[:, own]) for own, field in self.blocks], axis=1)
         total: FloatArray | None = None
@@ -85,9 +85,9 @@ class WeightField:
         return sum((c for _, c in self.tensor_directions), self.isotropic * float(manifold.dim))
 
     def extrinsic(self, manifold: Manifold, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(W, ω), shapes (n, D, D) and (n, D), in the embedding coordinates.
+        """(W, ω), shapes (n, D, D) and (n, D), in the embedding coordinates of the points X of a manifold.
 
-        For a function u with plain derivatives D in these coordinates, whatever it is off the manifold,
+        For a function u with plain derivatives D in these coordinates, however it continues off the manifold,
         div(W∇u) = ⟨W, D²u⟩ + ω·Du.
         """
         n, D = X.shape
@@ -111,7 +111,10 @@ class WeightField:
         second: Callable[[FloatArray], FloatArray],
         laplacian: Callable[[], FloatArray],
     ) -> FloatArray:
-        """⟨W, Hess u⟩, shape (n,), of a function by its second derivative along tangent rows and its Laplacian."""
+        """⟨W, Hess u⟩, shape (n,), of a function u at the points X of a manifold.
+
+        ``second`` gives the second derivative of u along tangent rows, ``laplacian`` its Laplacian.
+        """
         if self.blocks:
             return self._contract_blocks(manifold, X, second)
         a = self.isotropic
@@ -137,7 +140,10 @@ class WeightField:
 
 
 class Weight(ValueObject, ABC):
-    """A recipe for W; the same object serves every region that it is valid for."""
+    """A recipe for the tensor W(x). The same object can serve every region that it is valid for.
+
+    The argument ``view`` of its methods is the border as seen from some rows, a `BorderView`.
+    """
 
     def resolve(self, view: BorderView) -> Weight:
         """Fix everything that comes from data (a scale, an axis), and refuse regions it is not valid for.
@@ -168,7 +174,8 @@ class Weight(ValueObject, ABC):
 class ScalarWeight(Weight):
     """W = g I: a subclass gives g and its tangent gradient.
 
-    g must be Lipschitz, positive inside and zero on the border.
+    g must be Lipschitz, positive inside and zero on the border. The argument ``view`` is the border as seen from some
+    rows, a `BorderView`.
     """
 
     @abstractmethod

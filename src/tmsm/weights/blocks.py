@@ -17,9 +17,9 @@ __all__ = ["Blocks"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Blocks(Weight):
-    """W is block-diagonal over the parts of a product of regions, each block a weight of that part.
+    """For products of regions: W is block-diagonal, with a weight of its own for each part.
 
-    The best weight for products: corners are exact, and nothing depends on the units of the factors.  On a box of
+    It is the best weight for products. Corners are exact, and the units of the factors do not matter. On a box of
     angles with `Normal` in every block it is 1 − (1 − d_j/half_j)³ along each angle.
 
     Parameters
@@ -27,9 +27,20 @@ class Blocks(Weight):
     weights
         One for each part of the region.
     sizes
-        A positive factor of each block.  None: one on a torus and other products of one closed manifold; else the
-        squared spread of the rows in each part over that in the first, taken once, at the first fit.  It matters to
-        families with an interaction of several parts, whose estimate would else depend on the units.
+        A positive factor for each block. By default it is one on a torus and on other products of one closed manifold.
+        On other products it is the squared spread of the rows in each part over that in the first part, taken once, at
+        the first fit. It matters for families with an interaction of several parts. Without it their estimate would
+        depend on the units.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.SineVonMises(), tmsm.AngleBox([-1.0, -1.0], [1.0, 1.5])
+    >>> truth = {"mean_angles": [0.2, 0.3], "concentration": [3.0, 2.0], "interaction": [[0.0, 1.0], [1.0, 0.0]]}
+    >>> X = model.sample(500, region, random_state=0, **truth)
+    >>> weight = tmsm.weights.Blocks((tmsm.weights.Normal(), tmsm.weights.Normal()))
+    >>> [block.reach for block in tmsm.ScoreMatching(model, region, weight).fit(X).weight_.weights]
+    [1.0, 1.25]
     """
 
     weights: tuple[Weight, ...]

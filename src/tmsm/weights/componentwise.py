@@ -22,15 +22,24 @@ __all__ = ["Componentwise"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Componentwise(Weight):
-    """W = diag(g_j), g_j = 1 − exp(−d_j/scale_j), d_j the distance to the nearer face along axis j.
+    """For boxes: each face reduces only the coordinate across it.
 
-    The best weight for boxes: a face damps only the coordinate that crosses it.
+    W = diag(g_j) with g_j = 1 − exp(−d_j/scale_j), where d_j is the distance to the nearer face along axis j.
 
     Parameters
     ----------
     scale
-        A positive number, one for each axis, or "median": the medians of the data's d_j, taken
-        once, at the first fit.
+        A positive number, one number for each axis, or "median": the medians of the d_j over the rows, taken once, at
+        the first fit.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.LonLatBox(0.0, 0.0, 60.0, 45.0)
+    >>> truth = {"mean_direction": tmsm.lonlat_to_xyz(50.0, 20.0), "concentration": 10.0}
+    >>> X = model.sample(500, region, random_state=0, **truth)
+    >>> tmsm.ScoreMatching(model, region, tmsm.weights.Componentwise(0.3)).fit(X).weight_
+    Componentwise(scale=[0.3, 0.3])
     """
 
     scale: float | str | FloatArray = "median"

@@ -18,13 +18,21 @@ __all__ = ["Constant", "spread_sizes"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Constant(Weight):
-    """W = I, valid only where there is no border.
+    """W = I, for regions without a border only.
 
     Parameters
     ----------
     sizes
-        On a product of manifolds a positive factor for each; None: one.  At the first fit they are fixed by the spread
-        of the rows (`spread_sizes`), so that families with an interaction do not depend on units.
+        On a product of manifolds a positive factor for each of them. By default they follow from the spread of the
+        rows, at the first fit, so that families with an interaction do not depend on units.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model = tmsm.VonMisesFisher()
+    >>> X = model.sample(500, random_state=0, mean_direction=[0.0, 0.0, 1.0], concentration=5.0)
+    >>> tmsm.ScoreMatching(model, tmsm.Everywhere(tmsm.Sphere(2)), tmsm.weights.Constant()).fit(X).weight_
+    Constant(sizes=None)
     """
 
     sizes: tuple[float, ...] | None = None

@@ -23,18 +23,25 @@ __all__ = ["Constraints"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Constraints(Weight):
-    """W = P − N (NᵀN + E)⁻¹ Nᵀ for a region {h_k > 0 for all k} of a few smooth functions.
+    """For regions {h_k > 0 for all k} of a few smooth functions: W = P − N (NᵀN + E)⁻¹ Nᵀ.
 
-    N has the columns V_k = ∇h_k and E is diagonal with E_k = 2|V_k| h_k/s_k + h_k²/s_k².  On the face h_k = 0 there
-    is E_k = 0, so that W V_k = 0 exactly, and in a corner this holds for every face that meets there.  W does not
-    change when h_k is multiplied by a number, and is smooth where ∇h_k = 0.  With one constraint it is
-    P − VVᵀ/(|V| + h/s)².
+    N has the columns V_k = ∇h_k. E is diagonal with E_k = 2|V_k| h_k/s_k + h_k²/s_k². On the face h_k = 0 there is E_k
+    = 0, so that W V_k = 0 exactly. In a corner this holds for every face that meets there. W does not change when h_k
+    is multiplied by a number, and it is smooth where ∇h_k = 0. With one constraint it is P − VVᵀ/(|V| + h/s)².
 
     Parameters
     ----------
     scale
-        The lengths s_k: a positive number, one for each constraint, or "median": four times the medians of the data's
-        h_k/|V_k|, taken once, at the first fit.
+        The lengths s_k: a positive number, one number for each constraint, or "median": four times the medians of
+        h_k/|V_k| over the rows, taken once, at the first fit.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Cap([0.0, 0.0, 1.0], 1.0) & tmsm.Cap([0.0, 1.0, 0.0], 1.0)
+    >>> X = model.sample(500, region, random_state=0, mean_direction=[0.0, 0.6, 0.8], concentration=10.0)
+    >>> tmsm.ScoreMatching(model, region, tmsm.weights.Constraints(0.5)).fit(X).weight_
+    Constraints(scale=[0.5, 0.5])
     """
 
     scale: float | str | FloatArray = "median"

@@ -18,12 +18,21 @@ __all__ = ["Distance", "Projected", "plain_weight"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Distance(ScalarWeight):
-    """The paper's weight: g is the distance to the border itself.
+    """The paper's weight: W = g I, where g is the distance to the border itself.
 
     Parameters
     ----------
     metric
-        "geodesic" (the paper's haversine) or "chordal".  For its projected distance see `Projected`.
+        "geodesic" (the paper's haversine) or "chordal". For the paper's projected distance see `Projected`.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Cap([0.0, 0.0, 1.0], 1.0)
+    >>> truth = {"mean_direction": [0.0, 0.0, 1.0], "concentration": 5.0}
+    >>> X = model.sample(500, region, random_state=0, **truth)
+    >>> tmsm.ScoreMatching(model, region, tmsm.weights.Distance("chordal")).fit(X).weight_
+    Distance(metric='chordal')
     """
 
     metric: str = "geodesic"
@@ -44,13 +53,13 @@ class Distance(ScalarWeight):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Projected(ScalarWeight):
-    """The paper's projected Euclidean weight: the distance after one coordinate is dropped.
+    """The paper's projected Euclidean weight: the distance to the border after one coordinate is dropped.
 
     Parameters
     ----------
     axis
-        The dropped coordinate, counted from 0.  By default the one that flattens the distance
-        least on the data, chosen once, at the first fit.
+        The coordinate that is dropped, counted from 0. By default the one for which the distances of the rows shrink
+        least, chosen once, at the first fit.
 
     Examples
     --------
@@ -78,5 +87,11 @@ class Projected(ScalarWeight):
 
 
 def plain_weight(region: Region) -> Weight:
-    """The weight by which fits are compared, whatever they were made with: the geodesic distance."""
+    """The weight that fits are compared by, whatever weight they used: the geodesic distance to the border.
+
+    Parameters
+    ----------
+    region
+        The region; without a border the weight is constant.
+    """
     return Distance("geodesic") if region.has_border else Constant()

@@ -20,19 +20,27 @@ __all__ = ["Normal"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Normal(Weight):
-    """W = I − q(d) ννᵀ with q = (1 − d/reach)^power: only motion across the border is damped.
+    """Only the component across the border is reduced: W = I − q(d) ννᵀ with q = (1 − d/reach)^power.
 
-    The best weight where the border is smooth: the information along the border is kept whole.
-    It needs a distance without kinks where q > 0, so caps, hemispheres, balls and half-spaces
-    have it and regions with corners do not.
+    It is the best weight for smooth borders, because it keeps all information along the border. The distance must have
+    no kink where q > 0. So caps, hemispheres, balls and half-spaces can use it, and regions with corners cannot.
 
     Parameters
     ----------
     power
         At least 2, so that q vanishes smoothly at the centre of a cap.
     reach
-        How far the damping goes.  By default as far as the distance is smooth; for a half-space,
-        where that is everywhere, four times the median distance of the data to the border.
+        The distance at which q becomes zero. By default it is the largest distance up to which the distance is smooth.
+        For a half-space, where this is infinite, it is four times the median distance of the rows to the border.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Cap([0.0, 0.0, 1.0], 1.0)
+    >>> truth = {"mean_direction": [0.0, 0.0, 1.0], "concentration": 5.0}
+    >>> X = model.sample(500, region, random_state=0, **truth)
+    >>> tmsm.ScoreMatching(model, region, tmsm.weights.Normal()).fit(X).weight_
+    Normal(power=3.0, reach=1.0)
     """
 
     power: float = 3.0

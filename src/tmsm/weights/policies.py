@@ -49,9 +49,17 @@ _MANY_ROWS = 100_000
 
 @dataclass(frozen=True)
 class EquationPart:
-    """Some of the equations that an estimate is made of: those of the statistics, of polynomials, or of streams.
+    """One set of the equations that an estimate is made of.
 
-    ``degrees`` are those of the polynomials.
+    Attributes
+    ----------
+    kind
+        "statistics": V = W∇t for the statistics t of the model. "gradients": V = g∇h for polynomials h. "streams":
+        the divergence-free fields V = J∇(g h) along the border.
+    weight
+        The weight W, or the scalar weight g.
+    degrees
+        The degrees of the polynomials.
     """
 
     kind: Literal["statistics", "gradients", "streams"]
@@ -59,7 +67,7 @@ class EquationPart:
     degrees: tuple[int, ...] = ()
 
     def size(self, n_statistics: int, dim: int) -> int:
-        """Number of equations, for so many parameters or statistics and on a manifold of some dimension."""
+        """Number of equations, for ``n_statistics`` parameters or statistics on a manifold of dimension ``dim``."""
         if self.kind == "statistics":
             return n_statistics
         return sum(comb(dim + degree - 1, degree) for degree in self.degrees)
@@ -122,7 +130,11 @@ class Choice:
 
 
 class WeightPolicy(ValueObject, ABC):
-    """A way to choose equations."""
+    """A way to choose the equations of an estimate: one weight, or several.
+
+    The argument ``setting`` of its methods holds the border as seen from a sample of the rows, and the numbers of rows
+    and of parameters.
+    """
 
     @abstractmethod
     def choose(self, setting: Setting) -> Choice:
@@ -163,27 +175,38 @@ _LEVELS: tuple[tuple[_Recipe, ...], ...] = (
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Combined(WeightPolicy):
-    """Several weights and fields along the border, combined optimally.
+    """Several weights and fields along the border, combined by the generalised method of moments.
 
-    The equations of a weight at two scales, and at higher levels those of polynomials and of fields that run along the
-    border, are stacked and weighted by the inverse of their covariance (generalised method of moments).
+    The equations of one weight at two scales are put together. Higher levels add the equations of polynomials and of
+    divergence-free fields that are parallel to the border. All of them are weighted by the inverse of their covariance.
 
     Parameters
     ----------
     level
-        1: two scales; 2: and fields along the border (in dimension two, from a scalar base), or the plain distance
-        (from constraints); 3, 4: and polynomials of degree two, three; 5: those at two scales.  By default the highest
-        level whose number m of equations fits the number n of rows: 10 m² ≤ n, or 40 m² ≤ n if the base is
-        componentwise or normal-only and the rest brings less.  A product of regions has the first level only.
+        1: two scales. 2: also fields along the border (in dimension two, if the base is `Saturating`), or the plain
+        distance (if the base is `Constraints`). 3 and 4: also polynomials of degree two and three. 5: these at two
+        scales. By default the highest level whose number m of equations fits the number n of rows: 10 m² ≤ n, or 40 m²
+        ≤ n if the base is `Componentwise` or `Normal`, for which further equations bring less. A product of regions has
+        only level 1.
     base
-        The weight of which two scales are taken: `Saturating`, `Componentwise`, `Normal`, `Constraints` or `Blocks`.
-        By default blocks for a product of regions, componentwise where the region has axes, normal-only where its
-        border is smooth, constraints where it is known by a few smooth functions, else saturating.
+        The weight that is taken at two scales: `Saturating`, `Componentwise`, `Normal`, `Constraints` or `Blocks`. By
+        default `Blocks` for a product of regions, `Componentwise` if the region has axes, `Normal` if its border is
+        smooth, `Constraints` if it is given by a few smooth functions, else `Saturating`.
     scale
-        Of the polynomials and fields along the border: a positive number in the units of the distance, or "median",
-        the median distance of the data to the border, taken once, at the first fit.
+        Of the polynomials and the fields along the border: a positive number in the unit of the distance, or "median",
+        the median distance of the rows to the border, taken once, at the first fit.
     metric
         "geodesic" or "chordal".
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Cap([0.0, 0.0, 1.0], 1.0)
+    >>> truth = {"mean_direction": [0.0, 0.0, 1.0], "concentration": 5.0}
+    >>> X = model.sample(500, region, random_state=0, **truth)
+    >>> fit = tmsm.ScoreMatching(model, region, tmsm.weights.Combined(level=1)).fit(X)
+    >>> fit.weight_.base
+    Normal(power=3.0, reach=1.0)
     """
 
     level: int | None = None
@@ -269,12 +292,21 @@ class Combined(WeightPolicy):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Auto(WeightPolicy):
-    """The best weight that the region offers; what it chose stands in the summary.
+    """The best weight that the region offers; `weight_` and `summary` of the fit say which one was chosen.
 
     Parameters
     ----------
     combine
-        Whether "combined" is among the choices.
+        Whether several weights may be combined.
+
+    Examples
+    --------
+    >>> import tmsm
+    >>> model, region = tmsm.VonMisesFisher(), tmsm.Cap([0.0, 0.0, 1.0], 1.0)
+    >>> truth = {"mean_direction": [0.0, 0.0, 1.0], "concentration": 5.0}
+    >>> X = model.sample(500, region, random_state=0, **truth)
+    >>> tmsm.ScoreMatching(model, region, tmsm.weights.Auto()).fit(X).weight_
+    Normal(power=3.0, reach=1.0)
     """
 
     combine: bool = True

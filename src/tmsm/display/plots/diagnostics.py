@@ -47,9 +47,9 @@ class Histogram:
 class DiagnosticsDisplay:
     """Histograms of the rows against draws of the fitted model inside the region.
 
-    Left: distance to the border, where a wrong border or rows missing next to it show.  Right: distance to the
-    centre (the angle, on a sphere), or to the nearest of several, where a wrong family shows.  Bars above the band are
-    more rows than the model would give.
+    Left: distance to the border. It shows a wrong border, or rows that are missing next to it. Right: distance to the
+    centre (the angle, on a sphere), or to the nearest of several centres. It shows a wrong family. A bar above the band
+    means more rows than the model expects.
 
     Parameters
     ----------
@@ -70,7 +70,15 @@ class DiagnosticsDisplay:
 
     @classmethod
     def from_estimator(cls, fit: Fitted, **options: Any) -> DiagnosticsDisplay:
-        """Draw; options are those of `plot`."""
+        """Draw the histograms of a fit.
+
+        Parameters
+        ----------
+        fit
+            A fitted estimator.
+        **options
+            Those of `plot`.
+        """
         return cls(fit).plot(**options)
 
     def plot(self, axes: Any = None, *, random_state: int = 0, frame: str | Frame | None = None) -> Self:

@@ -39,7 +39,7 @@ _GRID = 300
 
 @final
 class FitDisplay:
-    """What was seen, the border, the estimates with their confidence regions, and the fitted density.
+    """A picture of the rows, the border, the estimates with their confidence regions, and the fitted density.
 
     Parameters
     ----------
@@ -73,12 +73,30 @@ class FitDisplay:
 
     @classmethod
     def from_estimator(cls, fit: Fitted, *, label: str | None = None, **options: Any) -> FitDisplay:
-        """Draw one fit; options are those of `plot`."""
+        """Draw one fit.
+
+        Parameters
+        ----------
+        fit
+            A fitted estimator.
+        label
+            What the legend calls it; by default the name of its class.
+        **options
+            Those of `plot`.
+        """
         return cls({label or type(fit).__name__: fit}).plot(**options)
 
     @classmethod
     def from_estimators(cls, fits: Mapping[str, Fitted], **options: Any) -> FitDisplay:
-        """Draw several fits by their labels; options are those of `plot`."""
+        """Draw several fits.
+
+        Parameters
+        ----------
+        fits
+            Label -> fitted estimator, all of the same rows; the density is that of the first.
+        **options
+            Those of `plot`.
+        """
         return cls(fits).plot(**options)
 
     def plot(
@@ -104,7 +122,7 @@ class FitDisplay:
             On S²: "globe", "map" (longitude and latitude), or a projection of pyproj such as "robin"; by default a
             globe for what is wide and a map for what is not.
         level
-            Confidence level of the regions round mean directions.
+            Confidence level of the regions around mean directions.
         density
             Whether to draw contours that hold 50 and 90 % of the first fit's mass, without the background of a mixture.
         by_component
@@ -113,10 +131,10 @@ class FitDisplay:
             What directions on S² stand for: "earth", "icrs" or "galactic" (the sky, seen from inside), or "plain"; by
             default the frame of the rows.
         marks
-            Other points to show, label -> one point (3,) or several (n, 3): a truth that is known gets a star, several
-            points that the fit did not see get small rings.
+            Other points to show, label -> one point (3,) or several (n, 3). A single point, such as a known truth, gets
+            a star; several points get small rings.
         land
-            Whether to draw coastlines; by default on the Earth, where the picture is not too small for them.
+            Whether to draw coastlines; by default on the Earth, unless the picture is too small for them.
         legend
             Whether to explain the signs.
 

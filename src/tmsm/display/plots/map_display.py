@@ -36,7 +36,7 @@ _LEVEL = 0.95
 
 @final
 class MapDisplay:
-    """A density map, drawn.
+    """A picture of a density map.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ class MapDisplay:
         ax
             Matplotlib axes; new ones by default.
         what
-            "density", in units of its mean over the region; or "error", the factor by which its 95 % band goes up and
-            down.  The band of a kernel map is that of chance alone: where no points are it is narrow, and says nothing
-            of the bias there.
+            "density", in units of its mean over the region; or "error", the factor of its 95 % band. The band of a
+            kernel map accounts for chance only: it is narrow where there are no points, and does not include the bias
+            there.
         view
             On S²: "globe", "map" or a projection of pyproj, as in `FitDisplay.plot`.
         rows
@@ -94,7 +94,7 @@ class MapDisplay:
         marks
             Other points to show, label -> one point or several.
         land
-            Whether to draw coastlines; by default on the Earth, where the picture is not too small for them.
+            Whether to draw coastlines; by default on the Earth, unless the picture is too small for them.
         highest
             The density at the upper end of the colours; by default the highest there is.
         legend

@@ -90,7 +90,8 @@ def html_report(
     tables
         Tables to show above them.
     reword
-        A function that every sentence goes through: the command has its own words for what Python users type.
+        A function that every sentence goes through; the command uses it to show its own options in place of Python
+        names.
     """
     if not fits:
         raise InvalidInputError("There is no fit to report on.")

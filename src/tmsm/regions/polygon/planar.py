@@ -28,7 +28,7 @@ __all__ = ["Polygon", "check_simple"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Polygon(Region):
-    """The inside of a simple polygon in the plane; distances are exact to its edges.
+    """The inside of a simple polygon in the plane; distances to its sides are exact.
 
     Parameters
     ----------

@@ -54,11 +54,10 @@ __all__ = ["SphericalPolygon", "plot_rings", "polygon_of_outline"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class SphericalPolygon(Region):
-    """The inside of rings of great-circle arcs on S².
+    """The inside of closed rings on S² whose sides are arcs of great circles.
 
-    A ring inside another is its hole, one inside that an island again.  Edges that two rings share
-    are no border.  A ring on a sphere has two sides: the whole region is the smaller one, unless
-    ``inside`` says otherwise.
+    A ring inside another ring is a hole, and a ring inside the hole is an island again. Sides that two rings share are
+    no border. A ring on a sphere has two sides: the region is the smaller one, unless ``inside`` says otherwise.
 
     Parameters
     ----------
@@ -121,9 +120,16 @@ class SphericalPolygon(Region):
     def from_lonlat(
         rings: Sequence[ArrayLike], *, tolerance: float, inside: ArrayLike | None = None
     ) -> SphericalPolygon:
-        """From rings in degrees, (m, 2), whose edges are straight in longitude/latitude.
+        """From rings in degrees whose sides are straight in longitude and latitude.
 
-        ``tolerance`` is in radians; longitudes are continuous along each ring.
+        Parameters
+        ----------
+        rings
+            Arrays (m, 2) of longitude and latitude; longitudes are continuous along each ring.
+        tolerance
+            Largest distance in radians between a straight side and the arcs of great circles that replace it.
+        inside
+            A point inside, shape (3,); by default the smaller side is inside.
         """
         arrays = [np.asarray(ring, dtype=np.float64) for ring in rings]
         return SphericalPolygon(split_lonlat_rings(arrays, tolerance), inside)
@@ -139,12 +145,13 @@ class SphericalPolygon(Region):
         source
             A Polygon, MultiPolygon, Feature, FeatureCollection or GeometryCollection.
         inside
-            A point inside, shape (3,).  By default the inside is where it is in the plane of longitude and latitude;
-            of great circles, and of a ring round a pole, it is the smaller side.
+            A point inside, shape (3,). By default the inside is that of a flat map in longitude and latitude. With
+            sides of great circles, and for a ring around a pole, it is the smaller side.
         edges
-            "lonlat": straight in longitude/latitude, as GeoJSON's are; "geodesic": great-circle arcs.
+            "lonlat": sides are straight in longitude and latitude, as in GeoJSON; "geodesic": sides are arcs of great
+            circles.
         tolerance
-            Largest distance in metres on the Earth between a straight edge and its arcs.
+            Largest distance, in metres on the Earth, between a straight side and the arcs that replace it.
 
         Examples
         --------
@@ -163,7 +170,12 @@ class SphericalPolygon(Region):
     ) -> SphericalPolygon:
         """From a shapely geometry in degrees, a GeoSeries or a GeoDataFrame in any known CRS.
 
-        Parameters are those of `from_geojson`.
+        Parameters
+        ----------
+        geometry
+            The polygons.
+        inside, edges, tolerance
+            As in `from_geojson`.
         """
         return _from_polygons(geometry_polygons(geometry), inside, edges, tolerance)
 
@@ -183,8 +195,8 @@ class SphericalPolygon(Region):
         path
             The file; its ending says what it holds.
         where
-            Which features are meant, as a condition on their properties or columns: ``ADMIN = "Nepal"``,
-            ``POP_EST > 1e6 and CONTINENT in ("Asia", "Africa")``, ``not [a name with blanks] = null``.  By default all.
+            Which features to take, as a condition on their properties or columns: ``ADMIN = "Nepal"``, ``POP_EST > 1e6
+            and CONTINENT in ("Asia", "Africa")``, ``not [a name with blanks] = null``. By default all.
         inside, edges, tolerance
             As in `from_geojson`.
 
@@ -209,8 +221,8 @@ class SphericalPolygon(Region):
     def to_geojson(self) -> dict[str, Any]:
         """A GeoJSON MultiPolygon of the rings; read it back with ``edges="geodesic"``.
 
-        GeoJSON cannot say which side of a ring is meant, so a point inside is kept with it, as a member
-        "inside" that `from_geojson` knows.
+        GeoJSON cannot say which side of a ring is inside. So a point inside is written as a member "inside", which
+        `from_geojson` reads.
         """
         return groups_to_geojson(_with_their_holes(self.rings), self._point_inside())
 
