@@ -45,7 +45,10 @@ def anchors(text):
 def test_links_between_pages_exist(page):
     text = (ROOT / page).read_text()
     for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
-        assert ((ROOT / page).parent / target).exists(), target
+        there = ((ROOT / page).parent / target).resolve()
+        assert there.exists(), target
+        if page.startswith("docs/"):
+            assert there.is_relative_to(ROOT / "docs"), f"{target} is no part of the site"
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", text):
         there = ((ROOT / page).parent / target).read_text() if target else text
         assert anchor in anchors(there), f"{target}#{anchor}"
