@@ -256,7 +256,7 @@ class _Stack:
 
 @dataclass(frozen=True)
 class LocalFrame:
-    """Directions of the family at a first estimate, in units in which the rows do not know them apart.
+    """Directions along the family at a first estimate, scaled by the errors of that estimate.
 
     Attributes
     ----------
