@@ -1,4 +1,4 @@
-"""Names of the parameters of a mixture: flat ones inside the house (``mean_direction_2``), stacked ones for users."""
+"""Names of the parameters of a mixture: flat ones inside the package (``mean_direction_2``), stacked ones for users."""
 
 from __future__ import annotations
 
