@@ -113,7 +113,7 @@ __all__ = [
     "xyz_to_lonlat",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each name lives; it is imported when it is first asked for, so that the command answers at once.
 _HOMES = {
