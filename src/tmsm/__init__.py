@@ -1,16 +1,15 @@
-"""tmsm: fit probability models to data that were only seen inside part of a curved space."""
+"""tmsm: fit probability models to data that were observed only inside part of a curved space."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tmsm import datasets
+    from tmsm import datasets, errors, report
     from tmsm.data.exposure_map import ExposureMap
     from tmsm.data.named_tables import table_to_xyz
-    from tmsm.display import report
     from tmsm.display.plots import FitDisplay
     from tmsm.estimators import AdaptiveKernel, DensityMap, NaiveMLE, ScoreMatching, TruncatedMLE, load
-    from tmsm.foundation import errors
+    from tmsm.foundation.deprecation import Renamed
     from tmsm.inference.comparison import compare
     from tmsm.inference.stein import stein_test
     from tmsm.manifolds import Euclidean, Hyperbolic, LevelSet, Product, Rotations, Sphere, Torus
@@ -163,21 +162,20 @@ _HOMES = {
     "tmsm.weights": ("Projected",),
 }
 _PLACES = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = {
-    "datasets": "tmsm.datasets",
-    "report": "tmsm.display.report",
-    "errors": "tmsm.foundation.errors",
-}
+# What was renamed, by its name of before: `Renamed` says how long that one still works.
+_RENAMED: dict[str, "Renamed"] = {}
 
 
 def __getattr__(name: str) -> Any:
     found: Any
     if name in _PLACES:
         found = getattr(import_module(_PLACES[name]), name)
+    elif name in _RENAMED:
+        return _RENAMED[name].found_in(import_module(__name__))
     elif name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     else:
-        place = _MODULES.get(name, f"{__name__}.{name}")
+        place = f"{__name__}.{name}"
         try:
             found = import_module(place)
         except ModuleNotFoundError as error:

@@ -412,11 +412,8 @@ BAD = {
     ),
     "show": (["show", "good.csv"], "not a fit saved by tmsm"),
     "show JSON": (["show", "polygon.geojson"], "is JSON, but not a fit saved by tmsm"),
-    "show newer": (["show", "newer.json"], "and this tmsm reads 2. It was saved by a later tmsm"),
-    "show older": (
-        ["show", "older.json"],
-        "version 1 of the format, and this tmsm reads 2. It was saved by an earlier",
-    ),
+    "show newer": (["show", "newer.json"], "and this tmsm reads 1 and 2. It was saved by a later"),
+    "show damaged older": (["show", "older.json"], "older.json is damaged: it has no title, estimates, table"),
     "show damaged": (["show", "damaged.json"], "damaged.json is damaged: it has no title, estimates, table"),
     "simulate": (["simulate", "5", "--region", "usa", "--mean", "x", "--concentration", "6"], "--mean must be LON,LAT"),
     "missing option": (["fit", "good.csv"], "Missing option '--region'"),

@@ -373,8 +373,9 @@ def deep(depth):
 
 CAP = {"center": array([0.0, 0.0, 1.0], [3]), "radius": 0.5}
 ODD = {
-    "older": (("version",), 1, "has version 1 of the format, and this tmsm reads 2. It was saved by an earlier tmsm"),
-    "newer": (("version",), 3, "has version 3 of the format, and this tmsm reads 2. It was saved by a later tmsm"),
+    "older": (("version",), 1, "was saved by tmsm 0.1, which kept the numbers of a fit but not its rows"),
+    "oldest": (("version",), 0, "has version 0 of the format, and this tmsm reads 1 and 2.$"),
+    "newer": (("version",), 3, "has version 3 of the format, and this tmsm reads 1 and 2. It was saved by a later"),
     "format": (("format",), "other", "is JSON, but not a fit saved by tmsm"),
     "no part": (("fit",), {}, "is damaged: fit is not what tmsm writes"),
     "estimator": (("fit", "estimator"), "system", "was made with the estimator system, which is not known here"),

@@ -30,16 +30,12 @@ from tmsm.inference.stored import MEMBERS, stored_fit
 from tmsm.matching.robust import Robust
 from tmsm.models.parameters import Field
 
-__all__ = ["FORMAT", "VERSION", "FitRecord", "components_of", "plain_numbers", "versions"]
+__all__ = ["FORMAT", "NUMBERS_ONLY", "VERSION", "FitRecord", "components_of", "plain_numbers", "versions"]
 
 FORMAT, VERSION = "tmsm fit", 2
+# Version 1, of tmsm 0.1, has the numbers and words of a fit as version 2 has them, and nothing else.
+NUMBERS_ONLY = 1
 _FIELDS = ("title", "estimates", "table", "facts", "natural_params", "covariance", "n_samples", "made_by")
-
-
-_ADVICE = {
-    -1: " It was saved by an earlier tmsm and has no rows: fit the points again, and save that fit.",
-    1: " It was saved by a later tmsm: read it with that one.",
-}
 
 
 @final
@@ -94,6 +90,12 @@ class FitRecord:
         )
 
     @property
+    def version(self) -> int:
+        """The version of the format that the file had."""
+        version: int = self.content["version"]
+        return version
+
+    @property
     def fit(self) -> dict[str, Any] | None:
         """What an estimator is made from again; None where the document has no such part."""
         content: dict[str, Any] | None = self.content.get("fit")
@@ -121,10 +123,11 @@ class FitRecord:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise InvalidInputError(f"{path.name} is JSON, but not a fit saved by tmsm.")
         version = content.get("version")
-        if version != VERSION or type(version) is not int:
+        if version not in (NUMBERS_ONLY, VERSION) or type(version) is not int:
+            later = type(version) is int and version > VERSION
             raise InvalidInputError(
-                f"{path.name} has version {short_repr(version)} of the format, and this tmsm reads {VERSION}."
-                + _ADVICE.get(np.sign(version - VERSION) if type(version) is int else 0, "")
+                f"{path.name} has version {short_repr(version)} of the format, and this tmsm reads {NUMBERS_ONLY} and "
+                f"{VERSION}." + later * " It was saved by a later tmsm: read it with that one."
             )
         missing = [field for field in _FIELDS if field not in content]
         if missing:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tmsm.display.record import FitRecord, versions
+from tmsm.display.record import NUMBERS_ONLY, FitRecord, versions
 from tmsm.estimators.base import Estimator
 from tmsm.estimators.robust import power_of
 from tmsm.foundation.arrays import FloatArray
@@ -63,6 +63,11 @@ def load(path: str | os.PathLike[str], log_exposure: LogExposure | None = None) 
     place = as_path(path)
     record = FitRecord.load(place)
     content, name = record.fit, place.name
+    if record.version == NUMBERS_ONLY:
+        raise InvalidInputError(
+            f"{name} was saved by tmsm 0.1, which kept the numbers of a fit but not its rows: 'tmsm show' prints them. "
+            "For an estimator, fit the points again and save that fit."
+        )
     if content is None:
         raise InvalidInputError(
             f"{name} holds the numbers of a fit, but not its rows, as text that was printed does: "

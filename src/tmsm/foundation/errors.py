@@ -9,6 +9,7 @@ __all__ = [
     "InvalidTypeError",
     "MissingDependencyError",
     "NotFittedError",
+    "TmsmDeprecationWarning",
     "TmsmError",
     "TmsmWarning",
     "TooManyNodesError",
@@ -77,3 +78,7 @@ class NotFittedError(TmsmError, ValueError, AttributeError):
 
 class TmsmWarning(UserWarning):
     """A warning: something to know that does not make the result invalid."""
+
+
+class TmsmDeprecationWarning(TmsmWarning, FutureWarning):
+    """A name was replaced, and the old one will stop working."""
