@@ -3,8 +3,6 @@
 import importlib
 import inspect
 import re
-from functools import cached_property
-from pathlib import Path
 
 import pytest
 
@@ -14,34 +12,17 @@ from tmsm.maps.bases import BASES
 from tmsm.models.mixture import CHOICES
 from tmsm.regions.region import METRICS
 from tmsm.weights import policies
+from tools.reference_page import FOR_AUTHORS, FOR_USERS, LINE, PAGE, methods, named, ours, shown
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
 SUBJECTS = ["weights", "models", "regions", "manifolds"]
-# A line of the page, and the members that it shows if they are not all.
-LINE = re.compile(r"^::: (\S+)$(?:\n    options:\n      members: (?:\[(.*)\]|(false)))?", flags=re.MULTILINE)
-FOR_USERS, FOR_AUTHORS = PAGE.split("\n## Base classes of weights\n")
 PATHS = [found[1] for found in LINE.finditer(PAGE)]
-
-
-def named(path):
-    """The object that a line of the page names."""
-    module, _, name = path.rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError:
-        return getattr(named(module), name)
-
-
 OBJECTS = {path: named(path) for path in PATHS if path != "tmsm.errors"}
 CALLABLE = {path: one for path, one in OBJECTS.items() if inspect.isclass(one) or inspect.isfunction(one)}
 
 
-def shown(page):
-    """What a part of the page shows: the path, and the names of members; None for all of them."""
-    for found in LINE.finditer(page):
-        if found[1] in CALLABLE:
-            members = [] if found[3] else None if found[2] is None else found[2].replace('"', "").split(", ")
-            yield pytest.param(found[1], members, id=found[1])
+def cases(page):
+    """What a part of the page shows of what can be called."""
+    return [pytest.param(path, members, id=path) for path, members in shown(page) if path in CALLABLE]
 
 
 def test_the_page_has_every_public_name():
@@ -75,28 +56,12 @@ def arguments(function):
     return [name for name in names if name not in ("self", "cls") and not name.startswith("_")]
 
 
-def ours(kind):
-    """The classes of this package that a class is made from, itself first."""
-    return [one for one in kind.__mro__ if one.__module__.startswith("tmsm.")]
-
-
 def docstrings(things):
     """Several docstrings as one text, such as those of a method and of the one that it overrides."""
     return "\n\n".join(inspect.cleandoc(one.__doc__ or "") for one in things)
 
 
-def methods(kind, members):
-    """The functions of a class that a page shows, by name, each with its docstrings."""
-    for name in dir(kind) if members is None else members:
-        made = [vars(one)[name] for one in ours(kind) if name in vars(one)]
-        if name.startswith("_") or not made or isinstance(made[0], property | cached_property):
-            continue
-        function = made[0].__func__ if isinstance(made[0], classmethod | staticmethod) else made[0]
-        if inspect.isfunction(function):
-            yield name, function, docstrings(made)
-
-
-@pytest.mark.parametrize(("path", "members"), list(shown(FOR_USERS)))
+@pytest.mark.parametrize(("path", "members"), cases(FOR_USERS))
 def test_every_parameter_has_its_own_entry(path, members):
     thing = OBJECTS[path]
     if not inspect.isclass(thing):
@@ -104,11 +69,11 @@ def test_every_parameter_has_its_own_entry(path, members):
         return
     if not inspect.isabstract(thing):
         assert set(arguments(thing)) <= documented(docstrings(ours(thing)))
-    for name, function, text in methods(thing, members):
-        assert set(arguments(function)) <= documented(text), name
+    for name, function, made in methods(thing, members):
+        assert set(arguments(function)) <= documented(docstrings(made)), name
 
 
-@pytest.mark.parametrize(("path", "members"), list(shown(FOR_AUTHORS)))
+@pytest.mark.parametrize(("path", "members"), cases(FOR_AUTHORS))
 def test_base_classes_name_every_parameter(path, members):
     thing = OBJECTS[path]
 
@@ -122,8 +87,8 @@ def test_base_classes_name_every_parameter(path, members):
         return
     if not inspect.isabstract(thing):
         assert unnamed(thing, about) == []
-    for name, function, text in methods(thing, members):
-        assert unnamed(function, f"{about}\n{text}") == [], name
+    for name, function, made in methods(thing, members):
+        assert unnamed(function, f"{about}\n{docstrings(made)}") == [], name
 
 
 @pytest.mark.parametrize("name", [name for name in tmsm.__all__ if name not in ("errors", "report")])
