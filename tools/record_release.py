@@ -1,4 +1,4 @@
-"""Record what a version promises to the next ones: names and parameters of the reference, and saved results.
+"""Record what a version promises to the next ones: names and options, and saved results.
 
 python -m tools.record_release
 
@@ -56,6 +56,22 @@ def surface() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+def command_surface() -> list[str]:
+    """Each command with each of its options, such as "tmsm fit --region"."""
+    from typer.main import get_command
+
+    from tmsm.cli.app import app
+
+    commands: dict[str, Any] = get_command(app).commands  # type: ignore[attr-defined]
+    return sorted(
+        f"tmsm {name} {option}"
+        for name, command in commands.items()
+        for one in command.params
+        for option in (*one.opts, *one.secondary_opts)
+        if option.startswith("-")
+    )
+
+
 def saved_results(folder: Path) -> None:
     """Fits and sums of several kinds, with the parameters that they must still have when they are loaded."""
     box = tmsm.LonLatBox(-20.0, -10.0, 30.0, 25.0)
@@ -88,6 +104,7 @@ def main() -> None:
     folder = RELEASES / ".".join(tmsm.__version__.split(".")[:2])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "surface.txt").write_text("\n".join(surface().values()) + "\n", encoding="utf-8")
+    (folder / "options.txt").write_text("\n".join(command_surface()) + "\n", encoding="utf-8")
     saved_results(folder)
     print(f"Recorded in {folder.relative_to(RELEASES.parents[2])}")
 

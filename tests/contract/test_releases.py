@@ -14,7 +14,7 @@ import tmsm
 from tmsm.display.record import FitRecord
 from tmsm.errors import InvalidInputError, InvalidTypeError, TmsmDeprecationWarning
 from tmsm.foundation.deprecation import Renamed, renamed_argument, renamed_method
-from tools.record_release import RELEASES, surface
+from tools.record_release import RELEASES, command_surface, surface
 
 SOURCE = Path(tmsm.__file__).parent
 VERSIONS = sorted(path.name for path in RELEASES.iterdir())
@@ -65,6 +65,13 @@ def test_names_and_parameters_of_a_release_are_still_there(version, today):
     assert sorted(set(names) - set(today)) == []
     changed = {name: broken(line, today[name]) for name, line in names.items()}
     assert {name: why for name, why in changed.items() if why} == {}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_commands_and_options_of_a_release_are_still_there(version):
+    promised = (RELEASES / version / "options.txt").read_text(encoding="utf-8").splitlines()
+    assert "tmsm fit --region" in promised
+    assert sorted(set(promised) - set(command_surface())) == []
 
 
 def test_the_present_version_is_recorded():
