@@ -510,7 +510,7 @@ def test_an_interrupted_fit_says_so(folder, tmp_path):
 def test_demo(tmp_path):
     done = good("demo", cwd=tmp_path)
     lines = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines() if line}
-    assert "48 of 150 globular clusters stand north of declination −20°" in done.stdout
+    assert "48 of 150 globular clusters lie north of declination −20°" in done.stdout
     assert "RA 266.1°, Dec −30.0°" in done.stdout
     # The truth is in the confidence regions of all but the fit that ignores the border.
     table = done.stdout.split("Von Mises–Fisher")[1].split("Distance to")[0]

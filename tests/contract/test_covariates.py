@@ -293,5 +293,7 @@ def test_a_covariate_that_differs_in_one_row_is_named():
     region = tmsm.Hemisphere([-1.0, 0.0, 0.0])
     X = tmsm.VonMisesFisher().sample(60, region, random_state=0, mean_direction=[-1.0, 0.0, 0.0], concentration=5.0)
     rare = np.where(np.arange(60) == 7, 6.0, 5.0)
-    with pytest.raises(ValueError, match="'rare' differs from 5 in 1 row only, which cannot carry its effect"):
+    with pytest.raises(
+        ValueError, match="'rare' differs from 5 in 1 row only, which are too few to estimate its effect"
+    ):
         tmsm.ScoreMatching(tmsm.VonMisesFisher(), region).fit(X, covariates={"rare": rare})

@@ -491,8 +491,8 @@ def test_weakly_determined_directions_are_flagged(X):
     rows = MODEL.sample(200, REGION, random_state=3, mean_direction=[0.0, -1.0, 0.0], concentration=0.05)
     fit = score_matching().fit(rows)
     assert not fit.determined_
-    assert fit.status_.startswith("No centre is in reach: inside this region the density may as well be flat")
-    assert "No centre is in reach" in fit.summary().splitlines()[0]
+    assert fit.status_.startswith("The data do not determine a centre: inside this region the density may be flat")
+    assert "The data do not determine a centre" in fit.summary().splitlines()[0]
     assert "undetermined" in fit.summary()
     assert fit.confidence_region().everywhere
     assert fit.confidence_region().rings == []

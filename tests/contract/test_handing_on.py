@@ -133,7 +133,7 @@ def test_longitude_and_latitude(fit, undetermined, flat_fit, monkeypatch):
     assert fit.lonlat_ == pytest.approx((lon + 360.0, lat))
     assert fit.to_frame()["index"].tolist()[3:5] == ["galactic longitude", "galactic latitude"]
     assert fit.to_geojson()["features"][0]["geometry"]["coordinates"] == pytest.approx([lon, lat])
-    with pytest.raises(InvalidInputError, match="No centre is in reach"):
+    with pytest.raises(InvalidInputError, match="The data do not determine a centre"):
         _ = undetermined.lonlat_
     with pytest.raises(InvalidInputError, match="There are longitudes and latitudes on S², not on Euclidean"):
         _ = flat_fit.lonlat_

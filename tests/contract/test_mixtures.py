@@ -90,10 +90,10 @@ def test_resampled_components_keep_their_names(fit, X):
 
 def test_score_matching_warns_about_shares(X):
     matching = tmsm.ScoreMatching(MODEL, CAP).fit(X)
-    assert "Score matching hardly sees how rows are shared" in matching.status_
+    assert "Score matching hardly determines how rows are shared" in matching.status_
     assert "TruncatedMLE" in matching.status_
     refined = tmsm.ScoreMatching(MODEL, CAP, refine="mle").fit(X)
-    assert "hardly sees" not in refined.status_
+    assert "hardly determines" not in refined.status_
     likely = tmsm.TruncatedMLE(MODEL, CAP).fit(X)
     np.testing.assert_allclose(refined.natural_params_, likely.natural_params_, rtol=1e-3, atol=1e-3)
 

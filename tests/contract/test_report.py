@@ -90,7 +90,7 @@ def test_findings_are_in_plain_words(X, both):
     assert EARTH.length(depth / 6371.0088) == f"{depth:,.0f} km"
     away = EARTH.length(float(tmsm.Sphere(2).geodesic_distance(fit.params_.mean_direction, truth)[0]))
     assert f"truth: {away} from the centre, inside its 95 % confidence region." in found
-    assert found[f"{outside}: it is extrapolated, and rests on the model."] == "warning"
+    assert found[f"{outside}: it is extrapolated, and depends on the shape of the model."] == "warning"
     assert any(text.startswith("The points do not contradict the model") for text in found)
     assert any(text.startswith("Ignoring the border: the centre would lie") for text in found)
     # A wrong model is called one.

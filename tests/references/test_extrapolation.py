@@ -127,7 +127,7 @@ def test_compare_shows_it_beside_the_fit_inside():
             expected = np.exp(log_ratio(MODEL, RING, CAP, params))
             assert one.extrapolations["near"].value == pytest.approx(expected, rel=1e-3)
     assert "all the rest" in str(table)
-    assert "the larger doubt" in str(table)
+    assert "may differ by more than that" in str(table)
     plain = tmsm.compare(fits[:2])
     assert "rows" not in str(plain).lower()
     assert plain[0].extrapolations == {}

@@ -176,7 +176,7 @@ def test_unequal_groups_count_for_less():
     fit = tmsm.ScoreMatching(MODEL, REGION).fit(half, groups=np.r_[np.zeros(1000), np.arange(1, 1001)])
     assert "1,001 groups are so unequal" in fit.status_
     few = tmsm.ScoreMatching(MODEL, REGION).fit(X, groups=np.arange(2080) % 3)
-    assert "3 groups cannot tell the errors of 3 parameters" in few.status_
+    assert "3 groups are too few to estimate the errors of 3 parameters" in few.status_
 
 
 def test_groups_that_a_fit_does_not_keep_must_be_given_again(monkeypatch):
@@ -193,7 +193,7 @@ def test_groups_that_a_fit_does_not_keep_must_be_given_again(monkeypatch):
 def test_fits_with_other_groups_are_not_compared():
     X = draw(300, 11)
     fits = [tmsm.ScoreMatching(MODEL, REGION).fit(X, groups=labels) for labels in (None, np.arange(300) // 3)]
-    with pytest.raises(ValueError, match="The fits know of different groups of rows"):
+    with pytest.raises(ValueError, match="The fits were made with different groups of rows"):
         tmsm.compare(fits)
     named = tmsm.ScoreMatching(tmsm.Kent(), REGION).fit(X, groups=[f"storm {k // 3}" for k in range(300)])
     assert len(tmsm.compare([fits[1], named])) == 2

@@ -124,5 +124,5 @@ def test_a_mean_far_out_has_a_summary():
     model, ball = tmsm.models.HyperboloidDistribution(), tmsm.GeodesicBall(tmsm.Hyperbolic(2), [0.1, 0.0], 0.8)
     X = model.sample(1500, ball, random_state=3, mean=[1.3, 0.3], concentration=3.0)
     fit = tmsm.ScoreMatching(model, ball).fit(X)
-    assert "No centre is in reach" in fit.status_
+    assert "The data do not determine a centre" in fit.status_
     assert "mean" in fit.summary()

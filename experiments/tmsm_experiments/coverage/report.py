@@ -16,7 +16,7 @@ LOWEST, HIGHEST = 0.92, 0.98
 SMALLEST_SIZE, LARGEST_SIZE = 0.03, 0.07
 HEADING = (
     "model", "region", "centre", "rows", "method", "region covers", "ellipse", "intervals cover", "± 1.96 s.e.",
-    "test rejects", "no centre in reach", "no estimate", "samples",
+    "test rejects", "centre not determined", "no estimate", "samples",
 )  # fmt: skip
 
 

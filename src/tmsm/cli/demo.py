@@ -27,8 +27,9 @@ _FILES = ("report.html", "sky.png", "curve.png", "diagnostics.png")
 _QUESTION = "Where is the centre of the Milky Way, seen from the north?"
 _COMMENT = """
 Globular clusters surround the centre of the Galaxy, which Harlow Shapley found from them in 1918. A fit that ignores
-the border of the view puts the centre into the middle of what was seen. Score matching knows where the view ends, and
-finds it outside. At this limit it happens to be closer than its standard error says; the table above has them all."""
+the border of the view puts the centre into the middle of what was seen. Score matching takes the border of the view
+into account, and finds the centre outside. At this limit it happens to be closer than its standard error suggests; the
+table above shows all limits."""
 
 
 def demo(
@@ -54,9 +55,9 @@ def demo(
     seen = clusters.declination > _LIMIT
     emit(
         f"{_QUESTION}\n"
-        f"{seen.sum()} of {len(clusters)} globular clusters stand north of declination −{-_LIMIT}°; the others are "
-        "kept back.\n"
-        f"The truth: Sagittarius A*, at {ICRS.place(truth)}, outside of what was seen.\n"
+        f"{seen.sum()} of {len(clusters)} globular clusters lie north of declination −{-_LIMIT}°; the others are "
+        "not used.\n"
+        f"The truth: Sagittarius A*, at {ICRS.place(truth)}, outside the region that was seen.\n"
     )
     fits = _fits(clusters.X[seen], _LIMIT)
     rows = [("", "centre", "std. error", "to Sagittarius A*", "in the 95 % region")]
@@ -121,7 +122,7 @@ def _curve_rows(curve: dict[int, FloatArray], counts: dict[int, int]) -> list[tu
     errors = np.array(list(curve.values()))
     rows.append(("mean", "", *(f"{error:.1f}°" for error in errors.mean(axis=0))))
     better = (errors[:, :-1] < errors[:, -1:]).sum(axis=0)
-    rows.append(("nearer than ignoring", "", *(f"{k} of {len(errors)}" for k in better), ""))
+    rows.append(("nearer than ignoring it", "", *(f"{k} of {len(errors)}" for k in better), ""))
     return rows
 
 

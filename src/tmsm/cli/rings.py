@@ -50,8 +50,8 @@ def spread_of(compared: Sequence[ComparedFit], names: Sequence[str]) -> str:
         return ""
     if len(compared) == 1:
         return (
-            "The error of an expected number holds if the model is true. Models that fit as well inside may expect far "
-            "more or less: compare several."
+            "The error of an expected number is valid if the model is true. Models that fit as well inside may expect "
+            "far more or less: compare several."
         )
     equal = [one for one in compared if one.difference <= _EQUAL * one.std_error]
     best = names[compared[0].index]
@@ -59,14 +59,14 @@ def spread_of(compared: Sequence[ComparedFit], names: Sequence[str]) -> str:
     if len(equal) == 1:
         told += (
             f" None of the others fits inside as well as {best} (within two standard errors), so that the table does "
-            "not show how far models that fit equally well differ: compare more of them."
+            "not show how much models that fit equally well differ: compare more models."
         )
     elif len(equal) < len(compared):
         told += f" The {len(equal)} that fit inside as well as the best (within two standard errors) expect "
         told += f"{_ranges(equal)}."
     return (
-        f"{told} Each ± holds if its model is true. What fits inside need not hold outside: the spread over models "
-        "that fit equally well is the honest error of an extrapolation."
+        f"{told} Each ± is valid if its model is true. A model that fits well inside may be wrong outside: judge the "
+        "error of an extrapolation by the range over all models that fit equally well."
     )
 
 

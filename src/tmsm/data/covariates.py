@@ -109,19 +109,19 @@ def _check_spread(name: str, usual: float, others: int, n: int, *, constant: boo
     if constant:
         raise EstimationError(
             f"The covariate {name!r} has the same value, {usual:.6g}, in all {n:,} rows that the fit uses, and its "
-            "effect cannot be told from the constant: leave it out."
+            "effect cannot be separated from the constant: leave it out."
         )
     if others < _FEWEST:
         raise EstimationError(
             f"The covariate {name!r} differs from {usual:.6g} in {others} row{'s' * (others != 1)} only, which "
-            "cannot carry its effect: leave it out."
+            "are too few to estimate its effect: leave it out."
         )
 
 
 def _collinear(names: Sequence[str], k: int) -> EstimationError:
     return EstimationError(
         f"The covariate {names[k]!r} is a linear combination of the constant and of {named_list(list(names[:k]))} in "
-        "the rows that the fit uses, and their effects cannot be told apart: leave one of them out."
+        "the rows that the fit uses, and their effects cannot be separated: leave one of them out."
     )
 
 

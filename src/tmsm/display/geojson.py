@@ -119,7 +119,7 @@ def _confidence_region(fit: Fit, level: float) -> tuple[dict[str, Any] | None, s
     if found.everywhere:
         return None, "everywhere: no direction is rejected"
     if fit.undetermined is not None:
-        return None, "none: no centre is in reach of the rows"
+        return None, "none: the data do not determine a centre"
     area = _area(flat_polygons(found.rings, found.contains)) if found.rings else None
     if area is None:
         return None, "none: it has no border"

@@ -178,7 +178,7 @@ class RobustMatching:
                 "the smallest power from which larger ones do not move the estimate beyond chance; from "
                 f"c = {tried[chosen - 1].power:g} they do ({readable_p(before)})"
             )
-        words = f"robust='auto' took c = {taken.power:g}, {why}. Errors and p-values take c for given and are a little "
+        words = f"robust='auto' took c = {taken.power:g}, {why}. Errors and p-values take c as given and are a little "
         sentences = [self._sentence(taken.root), f"{words}optimistic.", note]
         return self._fit(choice, taken.root, taken.others, sentences), ""
 

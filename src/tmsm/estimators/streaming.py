@@ -218,7 +218,7 @@ class StreamingEstimator(BorderedEstimator):
             )
         one_pass = moments.one_pass
         if one_pass is None or one_pass.choice is None:
-            raise InvalidInputError("These sums do not know their configuration: use those of an estimator's moments_.")
+            raise InvalidInputError("These sums have no configuration: use those of an estimator's moments_.")
         made = cls(**one_pass.configuration)
         if made.refine is not None and one_pass.statistics is None:
             raise InvalidInputError(

@@ -220,7 +220,7 @@ def resampled(fit: Fit, refit: Refit, seeds: Sequence[int], n_jobs: int | None) 
     found = list(with_progress(_map(refit, seeds, n_jobs), len(seeds), "bootstrap"))
     good = [one for one in found if one is not None]
     if len(good) < 2:
-        raise EstimationError(f"{len(found) - len(good)} of {len(found)} resamples carried no estimate.")
+        raise EstimationError(f"{len(found) - len(good)} of {len(found)} resamples gave no estimate.")
     params = [fit.model.aligned(one.params, fit.params) for one in good]
     values = {name: np.array([one[name] for one in params]) for name in fit.params}
     coefficients = None if fit.regression is None else np.array([one.coefficients for one in good])

@@ -52,7 +52,7 @@ class Centre:
 
 
 def centres_of(fit: Fit) -> tuple[Centre, ...]:
-    """The centre of a fit, or those of its components in their order; none where it has none, or none is in reach."""
+    """The centre of a fit, or those of its components in their order; none where it has none, or none is determined."""
     if (point := fit.centre_point) is not None:
         return (Centre(fit.centre, point),)
     found = []

@@ -104,8 +104,8 @@ class Comparison(Sequence[ComparedFit]):
             values = [fit.extrapolations[name].value for fit in self.fits]
             parts.append(f"{min(values):.3g} to {max(values):.3g} ({name})")
         return (
-            f"Rows expected outside for each row seen inside: {', '.join(parts)}. Each ± holds if its family is true; "
-            "how far families that fit equally well differ is the larger doubt."
+            f"Rows expected outside for each row seen inside: {', '.join(parts)}. Each ± is valid if its family is "
+            "true. Families that fit equally well may differ by more than that."
         )
 
 
@@ -168,7 +168,7 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
             one.groups is not None and found[0].groups is not None and not one.groups.same_as(found[0].groups)
         ):
             raise InvalidInputError(
-                "The fits know of different groups of rows, and the error of a difference depends on them: "
+                "The fits were made with different groups of rows, and the error of a difference depends on them: "
                 "give all of them the same groups."
             )
     rings = _check_regions(extrapolate)

@@ -128,13 +128,13 @@ def cautions(model: Model, params: Parameters, intervals: Parameters) -> list[st
                 )
         elif is_no_share(field, params[field.name]):
             found.append(
-                f"The {name} is zero, at the end of its range: its error and its interval do not tell how large it "
+                f"The {name} is zero, at the end of its range: its error and its interval do not say how large it "
                 "may be."
             )
         elif field.lowest == 0.0 and np.ndim(params[field.name]) == 0:
             low, high = intervals[field.name]
             if low <= 0.0 < high:
-                found.append(f"The interval of the {name} reaches zero: the rows hardly tell it from none.")
+                found.append(f"The interval of the {name} reaches zero: the rows hardly show that it is not zero.")
     return found
 
 

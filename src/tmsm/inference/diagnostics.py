@@ -1,4 +1,4 @@
-"""Plain answers about a fit: what lies outside the region, and who holds the weight."""
+"""Plain answers about a fit: what lies outside the region, and which rows have the weight."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ def extrapolation(centres: Sequence[Centre], region: Region, frame: Frame) -> li
         read = frame.length(depth) if region.manifold.distance_unit.symbol else f"{depth:.3g}"
         if centre.component is not None:
             found.append(
-                f"The {centre.title} lies outside the region, {read} beyond its border: it is extrapolated and rests "
+                f"The {centre.title} lies outside the region, {read} beyond its border: it is extrapolated and depends "
                 "on the shape of the components."
             )
             continue
         found.append(
-            f"The {centre.field.title} lies outside the region, {read} beyond its border: it is extrapolated and rests "
-            "on the model's shape. Look at the goodness of fit, and compare with a wider family."
+            f"The {centre.field.title} lies outside the region, {read} beyond its border: it is extrapolated and "
+            "depends on the shape of the model. Look at the goodness of fit, and compare with a wider family."
         )
     return found
 
 
 def few_carriers(influence: Influence, rows: Rows) -> list[str]:
-    """A sentence if the estimate rests on a few rows, such as those next to the short sides of a thin strip.
+    """A sentence if the estimate depends mostly on a few rows, such as those next to the short sides of a thin strip.
 
     Their number is (Σ h)² / Σ h², h_i the share of row i in the variance of the estimate, over all directions.
     """
@@ -78,19 +78,20 @@ def few_carriers(influence: Influence, rows: Rows) -> list[str]:
     number = float(share.sum()) ** 2 / max(float(share @ share), 1e-300)
     if influence.equations.is_combined and number < _SMALL_SHARE * rows.effective_number:
         return [
-            f"Some {100.0 * number / rows.effective_number:.0f} % of the rows carry this estimate, for which several "
-            "weights were combined: its errors may be too small. Compare with the weight 'saturating'."
+            f"This estimate, for which several weights were combined, depends mostly on some "
+            f"{100.0 * number / rows.effective_number:.0f} % of the rows: its errors may be too small. Compare with "
+            "the weight 'saturating'."
         ]
     if number >= min(_FEW_CARRIERS, _FEW_SHARE * rows.effective_number):
         return []
     return [
-        f"Some {number:.0f} rows carry this estimate, and others like them may be missing by chance: errors and "
-        "intervals may be too small. Compare with other weights, and with the exact likelihood."
+        f"This estimate depends mostly on some {number:.0f} rows. Others like them may be missing by chance, so that "
+        "errors and intervals may be too small. Compare with other weights, and with the exact likelihood."
     ]
 
 
 def thin_region(rows: Rows) -> list[str]:
-    """A sentence if the region may be a strip, in which a test of fit is not to be taken at its word.
+    """A sentence if the region may be a strip, in which a test of fit alone is not reliable.
 
     Small islands far apart look alike to this, so that the sentence leaves it open.
     """
@@ -101,7 +102,7 @@ def thin_region(rows: Rows) -> list[str]:
         return []
     return [
         "All rows lie close to the border, compared with how far they extend. If the region is a thin strip, rows next "
-        "to its short sides are rare, and goodness of fit may reject a right model in one sample of seven."
+        "to its short sides are rare, and goodness of fit may reject a correct model in one sample of seven."
     ]
 
 

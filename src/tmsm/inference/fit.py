@@ -393,7 +393,8 @@ class Fit:
     @property
     def heading(self) -> str:
         """The title, and after it what is to be known before any number is read."""
-        return self.title if self.undetermined is None else f"{self.title}. No centre is in reach: see the status."
+        undetermined = "The data do not determine a centre: see the status."
+        return self.title if self.undetermined is None else f"{self.title}. {undetermined}"
 
     @property
     def ignores_truncation(self) -> bool:
@@ -515,7 +516,7 @@ class Fit:
 
     @cached_property
     def undetermined(self) -> str | None:
-        """A sentence where no centre is in reach of the rows; None where there is one, or the family has none."""
+        """A sentence where the rows determine no centre; None where they do, or the family has none."""
         one = self.centre
         if one is None:
             return None
@@ -523,19 +524,19 @@ class Fit:
         if self.covariance is not None and self._may_be_flat(one):
             # Where something is known, no density of the family is flat.
             known = bool(np.linalg.norm(self.model.constraint.point(np.zeros_like(self.theta)).theta) > 0.0)
-            flat = "" if known else "inside this region the density may as well be flat, and "
+            flat = "" if known else "inside this region the density may be flat, and "
             remedies = ["a larger region"] if self.region.has_border else []
             remedies.append("more rows" if self.n_groups is None else "more groups")
             if one.kind == "direction" and not known:
                 remedies.append("a known concentration")
             return (
-                f"No centre is in reach: {flat}the rows reject no {name} at 95 %. Do not use the estimated {name}. "
-                f"What helps: {', '.join(remedies)}."
+                f"The data do not determine a centre: {flat}the rows reject no {name} at 95 %. Do not use the "
+                f"estimated {name}. What helps: {', '.join(remedies)}."
             )
         if one.kind == "direction" and not one.is_axis and self._is_lowest(one):
             return (
-                "No centre is in reach: the density is lowest among the rows and rises away from them. The estimated "
-                f"{name} is more than a right angle away from every row."
+                "The data do not determine a centre: the density is lowest among the rows and rises away from them. "
+                f"The estimated {name} is more than a right angle away from every row."
             )
         return None
 

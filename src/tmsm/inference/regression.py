@@ -254,8 +254,8 @@ class PredictedParameters:
         return (
             f"{count:,} of {len(self):,} rows of Z lie outside the range of the fit (farthest: row {worst}, "
             f"{names[k]} = {self.values[worst, k]:.6g}, and the fit has seen {standard.low[k]:.6g} to "
-            f"{standard.high[k]:.6g}). There the predictions rest on θ being linear in {names[k]}, and their errors do "
-            "not say whether it is."
+            f"{standard.high[k]:.6g}). There the predictions assume that θ is linear in {names[k]}, and their errors "
+            "do not say whether it is."
         )
 
     def to_frame(self, backend: str = "pandas", *, level: float = 0.95) -> Any:

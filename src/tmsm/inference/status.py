@@ -104,8 +104,8 @@ def _few_groups(count: int, effective: float, n_free: int) -> list[str]:
     """A sentence if there are few groups, or few that matter."""
     if count <= n_free:
         return [
-            f"{count} groups cannot tell the errors of {n_free} parameters: some are set to zero. Do not use "
-            "these errors."
+            f"{count} groups are too few to estimate the errors of {n_free} parameters: some are set to zero. Do not "
+            "use these errors."
         ]
     if effective >= _FEW_GROUPS - 1e-6:  # as many, but for rounding
         return []

@@ -182,9 +182,7 @@ class Moments(LinearSums):
         """All of it as JSON data with arrays."""
         one_pass, features = self.one_pass, self.features
         if one_pass is None or one_pass.choice is None:
-            raise InvalidInputError(
-                "These sums do not know their configuration: save those of an estimator's moments_."
-            )
+            raise InvalidInputError("These sums have no configuration: save those of an estimator's moments_.")
         return {
             **dict(
                 zip(("n", "weight_sum", "weight_squares", "A_sum", "b_sum", "farthest"), _fields(self), strict=True)

@@ -92,7 +92,7 @@ def _on_sphere(constraint: FixedNorm, A: FloatArray, b: FloatArray) -> Solution:
     if hard[0]:
         status = (
             "Two directions fit equally well at the known norm (the hard case); one of them is given. "
-            "The data do not tell them apart."
+            "The data do not distinguish them."
         )
     return Solution(theta, tangent, curvature, condition, status)
 

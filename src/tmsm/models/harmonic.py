@@ -352,7 +352,7 @@ def maximum_over(constraint: Constraint, objective: Objective, near: Sequence[Fl
     if best is None:
         raise EstimationError(
             "The likelihood has no maximum that could be found: for this family the rows are too few, nearly on "
-            "one great circle, or so close together that a mean and an oval cannot be told apart. "
+            "one great circle, or so close together that a mean and an oval cannot be distinguished. "
             "Use more rows or a smaller family."
         )
     return best.minimum.point.theta

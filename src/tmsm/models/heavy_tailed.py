@@ -225,8 +225,8 @@ class HeavyTailed(NonlinearModel):
             ]
         if tail <= min(1.96 * error, 1.0):
             return [
-                f"The rows hardly tell {1.0 / tail:.3g} degrees of freedom from infinitely many, a von Mises–Fisher "
-                "density."
+                f"The rows hardly distinguish {1.0 / tail:.3g} degrees of freedom from infinitely many, a von "
+                "Mises–Fisher density."
             ]
         return []
 

@@ -161,8 +161,8 @@ class MixtureForm(NonlinearModel):
         if self.n_levels == 1:
             return ""
         return (
-            "Score matching hardly sees how rows are shared between components that lie apart: the shares, and what "
-            "depends on them, may be far off. TruncatedMLE, or refine='mle', sees them."
+            "Score matching hardly determines how rows are shared between components that lie apart: the shares, and "
+            "what depends on them, may be far off. TruncatedMLE, or refine='mle', determines them."
         )
 
     def check_spread(self, X: FloatArray) -> None:

@@ -173,7 +173,7 @@ class FitDisplay:
             self._draw_density(found[0])
         for k, (label, one) in enumerate(zip(self.fits, found, strict=True)):
             if one.undetermined is not None:
-                self.ax_.plot([], [], ls="none", label=f"{label}: no centre in reach")
+                self.ax_.plot([], [], ls="none", label=f"{label}: centre not determined")
             for j, centre in enumerate(drawn[label]):
                 own = len(self.fits) == 1 or (by_component and k == 0)  # a colour for each component
                 self._draw_centre(f"{label}{centre.words(level)}", centre, j if own else k)

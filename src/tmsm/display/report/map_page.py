@@ -208,7 +208,7 @@ def _caption(fitted: Mapped, other: Mapped | None, *, first: bool) -> str:
         return name
     if first:
         likelier = fitted.held_out_ >= other.held_out_
-        why = "points that were held out are likelier under it" if likelier else "as it was asked for"
+        why = "points that were held out are likelier under it" if likelier else "because it was asked for"
         return f'{name} <span class="chosen">chosen</span> <span class="why">{why}</span>'
     return f'{name} <span class="why">for comparison</span>'
 
@@ -249,8 +249,8 @@ def _findings(fitted: Mapped, beside: Mapped | None, notes: Sequence[str]) -> li
         found.append(("good" if gain >= 0.0 else "warning", text))
     if not fitted.density_.errors_have_bias:
         text = (
-            f"The band of the {fitted.map_name} is that of chance alone. Where there are no points it is narrow, and "
-            "says nothing of how wrong the map may be there."
+            f"The band of the {fitted.map_name} contains chance alone, not the bias. Where there are no points it is "
+            "narrow, and does not show how wrong the map may be there."
         )
         found.append(("note", text))
     found += [("warning", text) for text in fitted.cautions]

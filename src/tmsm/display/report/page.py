@@ -133,7 +133,7 @@ def _headline(fit: Fit) -> str:
     if centre is None or centre.is_axis:
         return escape(fit.title)
     if fit.undetermined is not None:
-        return "<strong>No centre is in reach</strong> of these points."
+        return "<strong>The data do not determine a centre.</strong>"
     error = fit.std_errors[centre.name] if fit.covariance is not None else None
     where = "" if fit.regression is None else "At the mean of the covariates the centre lies at"
     text = f"{where or 'The centre lies at'} <strong>{escape(fit.frame.place(params[centre.name], error))}</strong>"

@@ -100,7 +100,7 @@ def _centre(fits: Mapping[str, Fit]) -> list[Finding]:
         if depth < 0.0:
             text = (
                 f"The centre lies {frame.length(-depth)} outside the region that was observed: it is extrapolated, and "
-                "rests on the model."
+                "depends on the shape of the model."
             )
             found.append(Finding("warning", " ".join([text, *filter(None, [fit.skewed()])])))
         else:
@@ -131,7 +131,7 @@ def _component_centres(fits: Mapping[str, Fit]) -> list[Finding]:
         if depth < 0.0:
             text = (
                 f"The {centre.title} lies {fit.frame.length(-depth)} outside the region that was observed: it is "
-                "extrapolated, and rests on the shape of the components."
+                "extrapolated, and depends on the shape of the components."
             )
             found.append(Finding("warning", text))
         else:
@@ -175,7 +175,12 @@ def _effects(fit: Fit) -> list[Finding]:
     """What the tests of covariates say."""
     if fit.regression is None:
         return []
-    found = [Finding("note", "All that is said of one centre and one density holds at the mean of the covariates.")]
+    found = [
+        Finding(
+            "note",
+            "The centre and the density depend on the covariates: those given here are at the mean of the covariates.",
+        )
+    ]
     if fit.covariance is not None:
         found += [Finding("note", test.sentence) for test in fit.covariate_tests]
     return found
@@ -188,11 +193,11 @@ def _outliers(fit: Fit) -> list[Finding]:
         return []
     count = int(few.sum())
     if count == 0:
-        return [Finding("good", "The fit is robust, and every point has some weight in it.")]
+        return [Finding("good", "The fit is robust, and every point has some weight.")]
     verb = "point has" if count == 1 else "points have"
     text = (
-        f"The fit is robust: {count:,} of {few.size:,} {verb} nearly no weight in it, because the fitted density is "
-        "low there. They are marked on the globe: look whether they are errors, or belong to something else."
+        f"The fit is robust: {count:,} of {few.size:,} {verb} nearly no weight, because the fitted density is "
+        "low there. They are marked on the globe: check whether they are errors, or belong to something else."
     )
     return [Finding("note", text)]
 
@@ -204,7 +209,7 @@ def _goodness(fit: Fit) -> list[Finding]:
         return [
             Finding(
                 "note",
-                "Whether the model fits cannot be tested: there are too few points for it, or the model is too wide.",
+                "The model cannot be tested: there are too few points, or it has too many parameters.",
             )
         ]
     p = readable_p(goodness.p_value)
@@ -213,8 +218,8 @@ def _goodness(fit: Fit) -> list[Finding]:
     if goodness.p_value >= _CONTRADICTION:
         return [Finding("note", f"The points raise a slight doubt about the model, {name} ({p}).")]
     text = (
-        f"The points contradict the model, {name} ({p}): what it says about places that were not observed is not to be "
-        "trusted. Compare with a wider model, and look at the map."
+        f"The points contradict the model, {name} ({p}): do not trust what it says about places that were not "
+        "observed. Compare with a wider model, and look at the map."
     )
     return [Finding("warning", text)]
 
@@ -236,8 +241,8 @@ def _rows(fit: Fit) -> list[Finding]:
         found.append(Finding("note", text))
     else:
         text = (
-            "The errors take all points for independent. If several of them belong together, as positions of one storm "
-            "or sightings of one animal do, say so (groups)."
+            "The errors assume that all points are independent. If several of them belong together, such as positions "
+            "of one storm or sightings of one animal, fit them with groups."
         )
         found.append(Finding("note", text))
     if fit.n_samples < _FEW_ROWS:
