@@ -170,7 +170,7 @@ def test_bad_input_has_one_sentence_and_writes_nothing(command, folder, argument
 def test_few_points_lower_the_degree_and_that_is_said(command):
     code, printed, _ = command("map", "few.csv", *REGION, "--method", "series", "--degree", "12")
     assert code == 0
-    assert "The degree is 3, not 12: 40 different places carry no more." in " ".join(printed.split())
+    assert "The degree is 3, not 12: 40 different places are too few for more." in " ".join(printed.split())
 
 
 def test_a_piece_without_points_is_named(command):

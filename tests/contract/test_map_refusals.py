@@ -33,11 +33,11 @@ def test_an_exposure_may_jump_where_no_gradient_is_asked_for():
 def test_fewer_rows_than_the_degree_can_carry(X):
     fit = tmsm.DensityMap(CAP, degree=20, smoothing=1.0).fit(X)
     assert fit.degree_ == 11
-    assert "The degree is 11, not 20: 300 different places carry no more." in fit.status_
+    assert "The degree is 11, not 20: 300 different places are too few for more." in fit.status_
     assert "The degree is 11, not 12: 300 different" in tmsm.DensityMap(CAP, smoothing=1.0).fit(X).status_
     assert "The degree is" not in tmsm.DensityMap(CAP, degree=5, smoothing=1.0).fit(X).status_
     grouped = tmsm.DensityMap(CAP, degree=20, smoothing=1.0).fit(X, groups=np.arange(300) // 3)
-    assert "The degree is 6, not 20: 100 groups carry no more." in grouped.status_
+    assert "The degree is 6, not 20: 100 groups are too few for more." in grouped.status_
 
 
 def test_parts_without_rows_are_said(X):

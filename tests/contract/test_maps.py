@@ -307,7 +307,7 @@ def test_the_page_is_about_the_map_that_writes_it(fits, tmp_path):
         page = (tmp_path / "both.html").read_text()
         name = first.map_name
         assert f"30 % of the mass lies, by the {name}, in an area of <strong>" in page
-        assert f"<h2>Where most of it lies, by the {name}</h2>" in page
+        assert f"<h2>Where most points are expected, by the {name}</h2>" in page
         assert "<td" in page
         assert "50 %" not in page.split("<script>")[0]
         captions = page.split("<figcaption>")[1:]

@@ -396,8 +396,8 @@ def test_smoothing_does_not_follow_copies():
     assert "1,000, at 250 different places" in dict(twice.facts())["rows"]
     assert "in 250 different groups" in dict(grouped.facts())["rows"]
     # What the band takes for independent is said.
-    assert "rows are taken for independent, copies of a point too" in dict(twice.facts())["band"]
-    assert "groups are taken for independent" in dict(grouped.facts())["band"]
+    assert "assuming that rows are independent, copies of a point too" in dict(twice.facts())["band"]
+    assert "assuming that groups are independent" in dict(grouped.facts())["band"]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_a_flat_density_has_no_centre(tmp_path):
     assert json.loads((tmp_path / "f.json").read_text())["determined"] is False
     page = (tmp_path / "f.html").read_text()
     assert "<strong>The data do not determine a centre.</strong>" in page
-    assert "give or take" not in page
+    assert "with a standard error of" not in page
     assert '"name":"ignoring the border: 95 % region"' in page
     assert page.count("95 % region") == 1  # none round a centre that is not there
     assert "50 and 90 %" not in page

@@ -215,7 +215,7 @@ def test_groups_outside_the_region_do_not_count():
 def test_the_summary_says_so():
     X = draw(90, 5)
     fit = tmsm.ScoreMatching(MODEL, REGION).fit(X, groups=np.arange(90) // 3)
-    assert re.search(r"groups +30, within which rows may depend on each other", fit.summary())
+    assert re.search(r"groups +30; errors and tests allow for dependence within a group", fit.summary())
     assert "30 groups are few" in fit.status_
     plain = tmsm.ScoreMatching(MODEL, REGION).fit(X)
     assert "groups" not in plain.summary()

@@ -55,7 +55,8 @@ def spread_of(compared: Sequence[ComparedFit], names: Sequence[str]) -> str:
         )
     equal = [one for one in compared if one.difference <= _EQUAL * one.std_error]
     best = names[compared[0].index]
-    told = f"For each point seen all {len(compared)} models expect {_ranges(compared)}."
+    all_of_them = "both" if len(compared) == 2 else f"all {len(compared)}"
+    told = f"For each point seen {all_of_them} models expect {_ranges(compared)}."
     if len(equal) == 1:
         told += (
             f" None of the others fits inside as well as {best} (within two standard errors), so that the table does "

@@ -49,8 +49,8 @@ def rows_in_words(n: int, count: int, what: str, n_outside: int) -> str:
 def taken_for_independent(n_rows: int, n_places: int, has_groups: bool) -> str:
     """What a band takes for independent, in words."""
     if has_groups:
-        return "groups are taken for independent"
-    return "rows are taken for independent" + (", copies of a point too" if n_places < n_rows else "")
+        return "assuming that groups are independent"
+    return "assuming that rows are independent" + (", copies of a point too" if n_places < n_rows else "")
 
 
 class MapEstimator(Contract):

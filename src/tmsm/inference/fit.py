@@ -488,11 +488,8 @@ class Fit:
 
     def with_group_errors(self, found: GroupErrors, kept: Rows) -> Fit:
         """The same estimate with errors from groups, and rows in groups that it is judged by."""
-        unequal = f" of unequal weight, worth {found.effective:,.0f}" if found.unequal else ""
-        fact = (
-            "groups",
-            f"{found.count:,}{unequal}, within which rows may depend on each other; errors and tests allow for it",
-        )
+        unequal = f", so unequal that they count like {found.effective:,.0f}" if found.unequal else ""
+        fact = ("groups", f"{found.count:,}{unequal}; errors and tests allow for dependence within a group")
         return replace(
             self.with_covariance(found.covariance),
             kept=kept,

@@ -313,7 +313,9 @@ class _Problem:
         asked = _DEGREES[0] if self.settings.degree is None else self.settings.degree
         if found.degree < asked:
             what = "groups" if self.rows.groups is not None else "different places"
-            notes.append(f"The degree is {found.degree}, not {asked}: {self.folds.units:,} {what} carry no more.")
+            notes.append(
+                f"The degree is {found.degree}, not {asked}: {self.folds.units:,} {what} are too few for more."
+            )
         if found.path.note:
             notes.append(found.path.note)
         size, n_free, freedom = found.series.size, found.series.n_free, found.path.chosen.freedom

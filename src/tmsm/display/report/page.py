@@ -102,7 +102,9 @@ def html_report(
     traces, layout, view, n_shown = globe_data(found, first.frame, marked)
     panels = _panels(first)
     total = first.n_samples
-    thinned = "" if n_shown == total else f"To stay smooth, {n_shown:,} of {total:,} points are drawn."
+    thinned = (
+        "" if n_shown == total else f"Only {n_shown:,} of {total:,} points are drawn, so that the globe turns smoothly."
+    )
     return filled_page(
         "template.html",
         {
@@ -141,7 +143,7 @@ def _headline(fit: Fit) -> str:
         reach = fit.frame.length(fit.confidence_region(centre.name, 0.95).half_axes[0], digits=2)
         text += f", or up to {reach} from there (95 % confidence region)"
     elif error is not None:
-        text += f", give or take {fit.frame.length(error, digits=2)} (standard error)"
+        text += f", with a standard error of {fit.frame.length(error, digits=2)}"
     if "concentration" in params:
         text += f"; concentration {_number(params['concentration'])}"
         if error is not None and (spread := fit.std_errors["concentration"]) > 0.0:
@@ -158,7 +160,7 @@ def _components_headline(fit: Fit, components: Sequence[Mapping[str, Any]]) -> s
     for one in components:
         error = one["centre_std_error"]
         place = escape(fit.frame.place(np.array(one["centre"]), error))
-        away = "" if error is None else f", give or take {fit.frame.length(error, digits=2)}"
+        away = "" if error is None else f", standard error {fit.frame.length(error, digits=2)}"
         places.append(f"<strong>{place}</strong> ({readable_share(one['share'])} of the whole{away})")
     listed = places[0] if len(places) == 1 else f"{', '.join(places[:-1])} and {places[-1]}"
     return f"{'The centre lies' if len(places) == 1 else 'The centres lie'} at {listed}."
