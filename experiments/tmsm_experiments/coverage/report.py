@@ -23,8 +23,8 @@ HEADING = (
 # Settings that miss what is asked for, and why.
 _SHORT_SIDES = (
     "Some equations of the test depend on rows next to the short sides of the strip, and such rows are rare. In a "
-    "sample without any, these equations seem to contradict the model. Without these equations the test could not see "
-    "a wrong model along a strip. When the test rejects in such a region, the status explains this."
+    "sample without any, these equations seem to contradict the model. Without these equations the test could not "
+    "detect a wrong model along a strip. When the test rejects in such a region, the status explains this."
 )
 _FEW_GROUPS = (
     "The intervals are too wide, not too narrow. 40 groups of 1 to 40 equal rows count like 11 groups, and "
