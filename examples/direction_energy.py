@@ -1,9 +1,9 @@
 """Direction and energy: observed in a part of the sky and above a threshold.
 
-The position of the source depends on the energy, and the source is more concentrated at high energies. This is an
-interaction of two families. Only events within 40° of the pole and above the threshold were observed. The fit that
-ignores both cuts puts the source into the view, more than 20° from its true place, and overestimates its
-concentration by a factor of two, at every energy.
+The position of the source depends on the energy, and the source is more concentrated at high energies. The model
+therefore has an interaction between direction and energy. Only events within 40° of the pole and above the
+threshold were observed. The fit that ignores both cuts puts the source into the view, more than 20° from its true
+place, and overestimates its concentration by a factor of more than two, at every energy.
 """
 
 import sys

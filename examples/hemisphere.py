@@ -1,7 +1,8 @@
-"""The paper's hemisphere: the centre lies outside the region.
+"""The hemisphere of Williams and Liu (2022): the centre lies outside the region.
 
-The points have a von Mises–Fisher density with the mean direction (φ, θ) = (π/2, π) and κ = 6. They are observed
-only where the colatitude φ exceeds π/2 + 0.2, so that the mean direction itself is never observed.
+The points have a von Mises–Fisher density with κ = 6 and its mean direction at colatitude φ = π/2 and longitude
+θ = π. They are observed only where the colatitude φ exceeds π/2 + 0.2, so that the mean direction itself is never
+observed.
 """
 
 import sys

@@ -40,7 +40,7 @@ def main(picture: str | None = None) -> None:
     rings = {f"{a}–{b} km": border.surroundings(a / EARTH, b / EARTH) for a, b in ((0, 250), (250, 500), (500, 1000))}
     print(tmsm.compare([*fits, fit], extrapolate=rings))
     truth = [ring.contains(storms.X).sum() / len(seen.X) for ring in rings.values()]
-    print("There were " + ", ".join(f"{count:.2f}" for count in truth) + " for each fix inside.")
+    print("There were " + ", ".join(f"{count:.2f}" for count in truth) + " for each position inside.")
 
     if picture:
         shown = {"score matching": fit, "ignoring the border": naive}
