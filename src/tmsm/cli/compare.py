@@ -146,7 +146,7 @@ def compare(
         tables = [
             (
                 "Models",
-                "By the information criterion, lower is better; the first is reported on.",
+                "By the information criterion: lower is better. The rest of this page is about the first model.",
                 _without_centres(rows),
             )
         ]

@@ -42,8 +42,8 @@ def fit(
     method: Annotated[
         str | None,
         typer.Option(
-            help="score (matching), refined (on to the likelihood), mle (exact likelihood), naive (no border); by "
-            "default score, and mle for a mixture or a heavy tail.",
+            help="score (score matching), refined (score matching, then a step to the likelihood), mle (exact "
+            "likelihood), naive (ignores the border); by default score, and mle for a mixture or a heavy tail.",
         ),
     ] = None,
     background: Background = False,

@@ -85,7 +85,10 @@ PointsWhere = Annotated[
     str | None, typer.Option("--points-where", metavar="FILTER", help="Points to use, such as 'mag >= 5'.")
 ]
 Bad = Annotated[
-    str, typer.Option("--bad", help="Rows whose coordinates are no numbers, or beyond their range: raise or skip.")
+    str,
+    typer.Option(
+        "--bad", help="Rows whose coordinates are no numbers, or beyond their range: raise (an error) or skip."
+    ),
 ]
 Sky = Annotated[
     str | None,
@@ -131,7 +134,7 @@ Robust = Annotated[
         "--robust",
         metavar="C|auto",
         help="Reduce the influence of a few bad points: weight each by its density to the power C, such as 0.3; auto "
-        "takes the smallest that the points allow.",
+        "chooses the power.",
     ),
 ]
 Weight = Annotated[
@@ -157,7 +160,7 @@ Within = Annotated[
 Interaction = Annotated[
     bool, typer.Option("--interaction", help="Let the place and the columns of --also depend on each other.")
 ]
-Outside = Annotated[str, typer.Option(help="Points outside the border: raise or drop.")]
+Outside = Annotated[str, typer.Option(help="Points outside the border: raise (an error) or drop.")]
 Exposure = Annotated[
     Path | None,
     typer.Option(
@@ -168,7 +171,7 @@ Exposure = Annotated[
 ]
 Groups = Annotated[
     str | None,
-    typer.Option("--groups", metavar="COLUMN", help="Rows with the same value here may depend on each other."),
+    typer.Option("--groups", metavar="COLUMN", help="Rows with the same value in it may depend on each other."),
 ]
 Marks = Annotated[
     list[str] | None,
