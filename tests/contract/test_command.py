@@ -517,7 +517,7 @@ def test_demo(tmp_path):
     assert [line.split()[-1] for line in table.splitlines() if "RA" in line] == ["yes", "yes", "yes", "no"]
     # The default weight, g = distance, the exact likelihood, and the fit that ignores the border.
     assert lines["mean"][1:] == ["12.7°", "27.4°", "13.5°", "39.1°"]
-    assert lines["nearer than ignoring"][3:6] == ["18", "of", "18"]
+    assert lines["closer than ignoring the border"][5:8] == ["18", "of", "18"]
     limits = [line for line in lines if re.fullmatch("−?[0-9]+°", line)]
     assert len(limits) == 18
     assert lines["−20°"][1:] == ["48", "1.0°", "16.0°", "2.1°", "38.9°"]

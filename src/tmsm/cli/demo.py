@@ -122,7 +122,7 @@ def _curve_rows(curve: dict[int, FloatArray], counts: dict[int, int]) -> list[tu
     errors = np.array(list(curve.values()))
     rows.append(("mean", "", *(f"{error:.1f}°" for error in errors.mean(axis=0))))
     better = (errors[:, :-1] < errors[:, -1:]).sum(axis=0)
-    rows.append(("nearer than ignoring it", "", *(f"{k} of {len(errors)}" for k in better), ""))
+    rows.append(("closer than ignoring the border", "", *(f"{k} of {len(errors)}" for k in better), ""))
     return rows
 
 

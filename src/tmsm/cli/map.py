@@ -49,7 +49,7 @@ def density_map(
         str,
         typer.Option(
             help="series (the smooth map), kernel (the kernel map), or auto: the "
-            "one that predicts points better that were left out of its fit.",
+            "one that predicts points left out of its fit better.",
         ),
     ] = "auto",
     degree: Annotated[
