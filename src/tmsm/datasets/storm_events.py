@@ -50,7 +50,7 @@ def read_storm_events(source: Any) -> StormEvents:
     ----------
     source
         A folder, a file or several: "details", "locations" and "fatalities" files of any years, as CSV
-        or CSV.gz.  What each one is, its columns say.  With "details" alone the place is where an event
+        or CSV.gz.  The columns of a file show which kind it is.  With "details" alone the place is where an event
         began; with "locations" it is the first location.  A plain table with EVENT_ID, YEAR, LATITUDE,
         LONGITUDE and FATALITIES is taken as well.
 

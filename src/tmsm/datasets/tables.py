@@ -88,7 +88,7 @@ class StormFixes(PlaceTable):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class GlobularClusters(PlaceTable):
-    """Where globular clusters of the Milky Way stand on the sky (ICRS).
+    """Where globular clusters of the Milky Way are on the sky (ICRS).
 
     Attributes
     ----------

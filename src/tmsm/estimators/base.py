@@ -92,8 +92,8 @@ class Estimator(Contract, Coefficients):
     def goodness_of_fit_(self) -> GoodnessOfFit | None:
         """Test whether the rows could come from the model: statistic, degrees of freedom, p-value.
 
-        By equations that hold under the model beyond those that the estimate used (over-identification).  It looks
-        at no more than 65,536 of the rows; None where there are too few.
+        Under the model more equations hold than there are parameters. The test checks all of them (over-identification)
+        on at most 65,536 of the rows; None if there are too few rows.
         """
         return self.result_.goodness_of_fit
 
@@ -333,7 +333,7 @@ class Estimator(Contract, Coefficients):
 
     @property
     def determined_(self) -> bool:
-        """Whether the rows say where the centre is: False where the density may be flat, or is lowest, among them."""
+        """Whether the rows determine a centre: False if the density may be flat, or is lowest, among them."""
         return self.result_.undetermined is None
 
     def mean_direction_ellipse(self, level: float = 0.95) -> FloatArray:

@@ -163,7 +163,7 @@ class DensityMap(MapEstimator):
     def held_out_(self) -> float:
         """Mean log density of rows that were held out; of score matching above dimension three minus J of these.
 
-        The rows of each fold are judged at the degree and smoothing that the other folds like best.
+        The rows of each fold are judged at the degree and smoothing that are best for the other folds.
         """
         return self.result_.held_out
 

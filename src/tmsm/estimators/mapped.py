@@ -405,7 +405,7 @@ class MapEstimator(Contract):
         frame
             What directions on S² stand for: "earth", "icrs", "galactic" or "plain"; by default as the rows have it.
         shares
-            Of the mass: the page tells the smallest areas that hold them.
+            Of the mass: the page shows the smallest areas that hold them.
         """
         place = as_path(path)
         if not is_standard_output(place):

@@ -264,8 +264,8 @@ class TruncatedMLE(BorderedEstimator):
     def bic_(self) -> float:
         """Schwarz's information criterion, −2 log L + k log n: lower is better.
 
-        Rows count with their weights; of rows in groups, which say less than as many independent ones, each parameter
-        costs more.
+        Rows count with their weights. For rows in groups, which contain less information than as many independent
+        rows, the penalty for each parameter is larger.
         """
         return self.result_.schwarz
 
@@ -276,7 +276,7 @@ class TruncatedMLE(BorderedEstimator):
 
     @property
     def quadrature_error_(self) -> float:
-        """What the nodes' error moves the estimate by, in standard errors."""
+        """How far the error of the nodes moves the estimate, in standard errors."""
         return self._nodes.error_share
 
     @property

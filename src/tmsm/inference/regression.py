@@ -221,7 +221,7 @@ class PredictedParameters:
     def confidence_interval(self, level: float = 0.95) -> Parameters:
         """(low, high) for each parameter, both stacked; for a direction the half-axes of its ellipse, shape (m, D − 1).
 
-        They come from the delta method and hold for each value by itself. A band for all values together would be
+        They come from the delta method, for each value separately. A band for all values together would be
         wider.
 
         Parameters

@@ -244,7 +244,7 @@ class StatisticSums:
 
     @property
     def effective_n(self) -> float:
-        """(Σw)²/Σw², the number of equally weighted rows that are worth as much."""
+        """(Σw)²/Σw², the number of equally weighted rows with as much information."""
         return self.weight_sum**2 / self.weight_squares
 
     def __add__(self, other: StatisticSums) -> StatisticSums:

@@ -25,7 +25,7 @@ class CosineVonMises(MeanAngleFamily):
     log p = Σ_j κ_j cos(φ_j − μ_j) − Σ_{j<k} λ_jk cos((φ_j − μ_j) − (φ_k − μ_k)) + const for two or more angles
     φ in radians.  Its parameters are ``mean_angles`` μ, shape (dim,), ``concentration`` κ, shape (dim,), and
     ``interaction`` λ, a symmetric matrix (dim, dim) with zeros on its diagonal.  Where λ_jk is negative, the two angles
-    go together.
+    increase together.
 
     Notes
     -----

@@ -24,7 +24,7 @@ __all__ = ["BorderPoints"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class BorderPoints(Region):
-    """A border that is known only by points on it; the nearest point is taken for the nearest place of the border.
+    """A border that is known only by points on it; the nearest point replaces the nearest place of the border.
 
     Between two points the distance is too large. On the border it is a quarter of the gap on average instead of zero.
     The weight is not zero there, and the estimate is biased as if the border were farther out. ``status_`` of a fit

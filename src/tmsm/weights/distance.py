@@ -18,7 +18,7 @@ __all__ = ["Distance", "Projected", "plain_weight"]
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Distance(ScalarWeight):
-    """The paper's weight: W = g I, where g is the distance to the border itself.
+    """The weight of Williams and Liu (2022): W = g I, where g is the distance to the border itself.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Distance(ScalarWeight):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Projected(ScalarWeight):
-    """The paper's projected Euclidean weight: the distance to the border after one coordinate is dropped.
+    """The projected Euclidean weight of Williams and Liu (2022): the distance after one coordinate is dropped.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def html_report(
     Parameters
     ----------
     fits
-        Label -> fitted estimator; the first is reported on, the others are drawn beside it.
+        Label -> fitted estimator; the report is about the first, the others are drawn beside it.
     title
         Heading of the page.
     made_by
