@@ -1,4 +1,4 @@
-"""Exact maximum likelihood under truncation, by quadrature: the yardstick, where the integral is in reach."""
+"""Exact maximum likelihood under truncation, by quadrature: the most accurate estimate where it is possible."""
 
 from __future__ import annotations
 
