@@ -8,7 +8,7 @@ from tmsm_experiments.paper.instead import families_that_fit
 from tmsm_experiments.paper.results import Results, Row
 
 _COUNTED = "counted, with its 95 % interval"
-_FITS, _DOES_NOT = "family that fits inside, with its 95 % interval", "family that does not"
+_FITS, _DOES_NOT = "fits inside (95 % interval)", "does not fit inside"
 # What is beyond stands at the edge.
 _LIMITS = (0.03, 60.0)
 _TITLES = {"cyclones": "cyclone fixes", "events": "Storm Events, all", "fatal events": "Storm Events with fatalities"}
