@@ -7,9 +7,10 @@ from string import Template
 
 import numpy as np
 
+import tmsm
 from tmsm_experiments.cells import write_whole
 from tmsm_experiments.paper import claims, instead
-from tmsm_experiments.paper.catalogues import COAST_KM, REPORTS_IN_A_ROW
+from tmsm_experiments.paper.catalogues import COAST_KM, REPORTS_IN_A_ROW, RESOLUTIONS
 from tmsm_experiments.paper.illustration import ROWS
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED
 from tmsm_experiments.paper.results import Results, as_text
@@ -22,7 +23,8 @@ _TEMPLATE = Path(__file__).with_name("page_template.md")
 _AGENCY = """The paper's data: NOAA Storm Events inside the contiguous United States and HURDAT2's storm origins, both
 2017 to 2020. Files (digest {digest}): {files}. Events that are reported for whole zones, such as heat and winter
 storms, have no place and are missing. Reports of one outbreak have consecutive numbers, so {reports} in a row are taken
-for one group of dependent rows: standard errors are then about {inflated:.0f} times those of independent rows.
+for one group of dependent rows: standard errors are then about {inflated:.0f} times those of independent rows. The
+events are of all kinds and HURDAT2 lists tropical cyclones only, so the origins say little about the other kinds.
 
 ![Maps of Storm Events, estimates and the density of storm origins]({folder}/figures/storm_events.png)
 
@@ -32,6 +34,15 @@ for one group of dependent rows: standard errors are then about {inflated:.0f} t
 _NO_AGENCY = """NOAA's Storm Events and HURDAT2 are not part of the package. Download the yearly `StormEvents_details…`
 and `StormEvents_locations…` files and the HURDAT2 text file into a folder,
 and run `tmsm reproduce all --data FOLDER`."""
+# Where the figures of the verdicts are on the page.
+_SECTIONS = {
+    "illustration": "illustration",
+    "accuracy": "accuracy",
+    "accuracy_concentration": "the concentration",
+    "projection": "projection",
+    "storm_events": "storms",
+    "cyclones": "storms",
+}
 _WIDTH = 118
 _NOT_TEXT = ("|", "#", "!", "`", "-", "1.")
 
@@ -64,6 +75,7 @@ def page(results: Results) -> str:
         reports=f"{REPORTS_IN_A_ROW:,}",
         smallest=errors.sizes[0],
         largest=f"{errors.sizes[-1]:,}",
+        vertices=_vertices(),
         illustrated=f"{ROWS:,}",
         cut=CUT,
         accuracy_direction=as_text("accuracy", accuracy, only="direction"),
@@ -91,8 +103,18 @@ def wrapped(text: str) -> str:
 
 
 def _verdicts(results: Results) -> str:
-    rows = [(v.claim, v.figure.replace("_", " "), v.measured, f"**{v.verdict}**") for v in verdicts(results)]
-    return markdown(("the paper's claim", "figure", "measured", "verdict"), rows)
+    def links(figures: str) -> str:
+        sections = dict.fromkeys(_SECTIONS[name] for name in figures.split(", "))
+        return ", ".join(f"[{name}](#{name.replace(' ', '-')})" for name in sections)
+
+    rows = [(v.claim, links(v.figure), v.measured, f"**{v.verdict}**") for v in verdicts(results)]
+    return markdown(("the paper's claim", "see", "measured", "verdict"), rows)
+
+
+def _vertices() -> str:
+    borders = ((name, tmsm.datasets.load_border("usa", name)) for name in RESOLUTIONS)
+    counts = [f"{sum(map(len, border.rings)):,} ({name})" for name, border in borders]
+    return f"{claims.listed(counts)} vertices"
 
 
 def _above_bound(errors: Errors, method: str, quantity: str = "direction") -> float:
