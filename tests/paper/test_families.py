@@ -113,7 +113,7 @@ def test_the_densest_place(border, cyclones):
 @pytest.mark.parametrize("family", [families.PAPER, families.TWO])
 def test_recorded_fits_are_those_of_the_code(family, monkeypatch):
     monkeypatch.setattr(families, "held_out", lambda name, border, seen: np.zeros(len(seen.X)))  # takes long
-    cell = families.Cell("cyclones", family, None, "here", "embedded")
+    cell = families.Cell("cyclones", family, catalogues.Files.of(None))
     (found,), row = cell.compute(), recorded("families", family)
     for name, value in found.items():
         if name not in ("catalogue", "family", "held_out_by_group", "files", "source"):

@@ -93,20 +93,38 @@ def km_to_east_coast(X: np.ndarray, resolution: str) -> np.ndarray:
     return kilometres(np.atleast_2d(X)[:, None, :], east_coast(resolution)).min(axis=1)
 
 
-def files_digest(data: Path | None) -> str:
-    """What identifies the files; the embedded ones go with the version."""
-    if data is None:
-        return f"tmsm-{tmsm.__version__}"
+@dataclass(frozen=True)
+class Files:
+    """Where catalogues are read from: a folder, or None for the package; a digest, and what is in them in words."""
+
+    folder: str | None
+    digest: str
+    words: str
+
+    @classmethod
+    def of(cls, data: Path | None) -> "Files":
+        if data is None:
+            return cls(None, f"tmsm-{tmsm.__version__}", "embedded")
+        return cls(str(data), _digest(data), _in_words(data))
+
+    @property
+    def catalogues(self) -> tuple[str, ...]:
+        return EMBEDDED if self.folder is None else AGENCY
+
+    @property
+    def title(self) -> str:
+        return "" if self.folder is None else ", agency's files"
+
+
+def _digest(data: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted(path for path in data.iterdir() if path.name.endswith((".csv", ".csv.gz", ".txt", ".txt.gz"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def files_description(data: Path | None) -> str:
-    """What was read, in words: how many events a year, and whether they come with their kinds."""
-    if data is None:
-        return "embedded"
+def _in_words(data: Path) -> str:
+    """How many events a year, and whether they come with their kinds."""
     events = tmsm.datasets.read_storm_events(data)
     counts = [f"{int((events.year == year).sum()):,} in {year}" for year in YEARS]
     kinds = "" if any(events.kind) else "; an extract without the kinds of events, in which some events are missing"

@@ -14,14 +14,12 @@ import numpy as np
 import tmsm
 from tmsm_experiments.cells import Rows, Store, run_cells
 from tmsm_experiments.paper.catalogues import (
-    AGENCY,
     EARTH_RADIUS_KM,
     EMBEDDED,
     RESOLUTIONS,
     Catalogue,
+    Files,
     catalogue,
-    files_description,
-    files_digest,
 )
 from tmsm_experiments.paper.methods import GEODESIC
 
@@ -93,18 +91,16 @@ class Cell:
 
     catalogue: str
     family: str
-    data: str | None
-    digest: str
-    source: str
+    files: Files
 
     @property
     def name(self) -> str:
         number = FAMILIES.index(self.family)
-        return f"families/{self.catalogue.replace(' ', '-')}-{number}-{self.digest}"
+        return f"families/{self.catalogue.replace(' ', '-')}-{number}-{self.files.digest}"
 
     def compute(self) -> Rows:
         border = tmsm.datasets.load_border("usa", RESOLUTIONS[0])
-        seen = catalogue(self.catalogue, self.data).inside(border)
+        seen = catalogue(self.catalogue, self.files.folder).inside(border)
         row: dict[str, object] = {
             "catalogue": self.catalogue,
             "family": self.family,
@@ -117,8 +113,8 @@ class Cell:
             "latitude": np.nan,
             **_ring_columns([(np.nan, np.nan, np.nan, np.nan)] * len(RINGS)),
             "held_out_by_group": "",
-            "files": self.digest,
-            "source": self.source,
+            "files": self.files.digest,
+            "source": self.files.words,
         }
         with suppress(tmsm.errors.EstimationError):  # where a component shrinks to a few rows there is no fit
             row.update(_judged(self.family, border, seen))
@@ -174,13 +170,11 @@ def mean_and_error(by_group: np.ndarray, rows: int) -> tuple[float, float]:
 
 def run(store: Store, jobs: int, data: Path | None) -> list[dict[str, object]]:
     """A row for each catalogue and family, and for the cyclones one of what was counted."""
-    names = EMBEDDED if data is None else AGENCY
-    folder = None if data is None else str(data)
-    digest, source = files_digest(data), files_description(data)
-    cells = [Cell(name, family, folder, digest, source) for name in names for family in FAMILIES]
-    found = run_cells(cells, store, jobs, "Families" if data is None else "Families, agency's files")
+    files = Files.of(data)
+    cells = [Cell(name, family, files) for name in files.catalogues for family in FAMILIES]
+    found = run_cells(cells, store, jobs, f"Families{files.title}")
     rows = []
-    for name in names:
+    for name in files.catalogues:
         chosen = [found[cell.name][0] for cell in cells if cell.catalogue == name]
         rows += _compared(chosen)
     if data is None:

@@ -9,15 +9,13 @@ import tmsm
 from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper import drawing
 from tmsm_experiments.paper.catalogues import (
-    AGENCY,
     COAST_KM,
     EARTH_RADIUS_KM,
     EMBEDDED,
     RESOLUTIONS,
+    Files,
     catalogue,
     east_coast,
-    files_description,
-    files_digest,
     kilometres,
     km_to_east_coast,
     mean_direction,
@@ -49,21 +47,19 @@ def estimators(border) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Cell:
-    """All methods on one catalogue inside one border; ``digest`` is that of the files it is read from."""
+    """All methods on one catalogue inside one border."""
 
     catalogue: str
     resolution: str
-    data: str | None
-    digest: str
-    source: str
+    files: Files
 
     @property
     def name(self) -> str:
-        return f"storms/{self.catalogue.replace(' ', '-')}-{self.resolution}-{self.digest}"
+        return f"storms/{self.catalogue.replace(' ', '-')}-{self.resolution}-{self.files.digest}"
 
     def compute(self) -> list[dict[str, str]]:
         border = tmsm.datasets.load_border("usa", self.resolution)
-        whole = catalogue(self.catalogue, self.data)
+        whole = catalogue(self.catalogue, self.files.folder)
         seen, origins = whole.inside(border), whole.origins.X
         truth = mean_direction(whole.X) if self.catalogue in EMBEDDED else None
         naive, rows = mean_direction(seen.X), []
@@ -101,8 +97,8 @@ class Cell:
                 "km_to_east_coast": float(km_to_east_coast(centre, self.resolution)[0]),
                 "origins_by_the_coast": float(np.mean(km_to_east_coast(origins, self.resolution) < COAST_KM)),
                 "km_of_origins_to_the_coast": float(np.median(km_to_east_coast(origins, self.resolution))),
-                "files": self.digest,
-                "source": self.source,
+                "files": self.files.digest,
+                "source": self.files.words,
             }
             rows.append({k: f"{v:.7g}" if isinstance(v, float) else str(v) for k, v in row.items()})
         return rows
@@ -110,11 +106,9 @@ class Cell:
 
 def run(store: Store, jobs: int, data: Path | None) -> list[dict[str, str]]:
     """One row for each catalogue, border and method: the embedded catalogue, or those of a folder."""
-    names = EMBEDDED if data is None else AGENCY
-    folder = None if data is None else str(data)
-    digest, source = files_digest(data), files_description(data)
-    cells = [Cell(name, resolution, folder, digest, source) for name in names for resolution in RESOLUTIONS]
-    found = run_cells(cells, store, jobs, "Storms" if data is None else "Storms, agency's files")
+    files = Files.of(data)
+    cells = [Cell(name, resolution, files) for name in files.catalogues for resolution in RESOLUTIONS]
+    found = run_cells(cells, store, jobs, f"Storms{files.title}")
     return [row for cell in cells for row in found[cell.name]]
 
 
