@@ -7,7 +7,7 @@ import numpy as np
 import tmsm
 from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper.bound import bound
-from tmsm_experiments.paper.methods import NAIVE, OURS, PAPER, methods
+from tmsm_experiments.paper.methods import NAIVE, methods
 from tmsm_experiments.paper.settings import EXPERIMENTS, SIZES, TRUE_ANGLES, Experiment
 
 BATCH = 32
@@ -82,7 +82,7 @@ class Accuracy:
                 "bound": self.bound / np.sqrt(n),
             }
             for k, n in enumerate(self.sizes)
-            for method in (*PAPER, *OURS)
+            for method in self.errors
         ]
 
 
@@ -109,7 +109,7 @@ def simulate(
     for experiment in experiments:
         limits = bound(experiment)
         shape = (len(sizes), trials)
-        errors = {quantity: {m: np.full(shape, np.nan) for m in (*PAPER, *OURS)} for quantity in limits}
+        errors = {quantity: {m: np.full(shape, np.nan) for m in methods(experiment)} for quantity in limits}
         for cell in cells:
             if cell.experiment != experiment.name:
                 continue

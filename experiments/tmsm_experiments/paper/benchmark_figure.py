@@ -6,7 +6,7 @@ import numpy as np
 
 from tmsm_experiments.paper import drawing
 from tmsm_experiments.paper.accuracy import Accuracy
-from tmsm_experiments.paper.methods import GEODESIC, OURS, PAPER, PROJECTED, TRUNCSM
+from tmsm_experiments.paper.methods import GEODESIC, OURS, PAPER, PROJECTED, TRUNCSM, TRUNCSM_OVAL
 
 NEAR_THE_BOUND = (GEODESIC, PROJECTED, TRUNCSM, *OURS)
 
@@ -32,7 +32,7 @@ def _draw_errors(ax, result: Accuracy) -> None:
     """The paper's methods: mean and standard deviation over the trials."""
     sizes = np.array(result.sizes)
     ax.plot(sizes, result.bound / np.sqrt(sizes), color=drawing.GREY, lw=4, alpha=0.5, label="Cramér–Rao bound")
-    for k, method in enumerate(PAPER):
+    for k, method in enumerate(name for name in (*PAPER, TRUNCSM_OVAL) if name in result.errors):
         mean, spread = result.mean(method), result.spread(method)
         # On a logarithmic axis a bar as long downwards as upwards would leave the picture.
         bars = [np.minimum(spread, mean * 2.0 / 3.0), spread]

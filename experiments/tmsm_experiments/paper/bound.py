@@ -59,12 +59,21 @@ def _natural(experiment: Experiment) -> tuple[Callable[[np.ndarray], np.ndarray]
 
 def bound(experiment: Experiment) -> dict[str, float]:
     """Mean error of an efficient estimate times √n: ‖(φ̂, θ̂) − (φ, θ)‖/2, and |κ̂ − κ| where κ is unknown."""
-    from scipy.special import ellipe
-
     covariance = np.linalg.inv(information(experiment))
-    # The mean length of a normal vector in the plane with variances l ≥ s is √(2l/π) E(1 − s/l).
-    s, l = np.linalg.eigvalsh(covariance[:2, :2])  # noqa: E741
-    found = {"direction": 0.5 * float(np.sqrt(2.0 * l / np.pi) * ellipe(1.0 - s / l))}
+    found = {"direction": _mean_length(covariance[:2, :2]) / 2.0}
     if not experiment.known:
         found["concentration"] = float(np.sqrt(2.0 * covariance[2, 2] / np.pi))
     return found
+
+
+def direction_alone(experiment: Experiment) -> float:
+    """The bound of the direction where all else is known, also how an oval lies."""
+    return _mean_length(np.linalg.inv(information(experiment)[:2, :2])) / 2.0
+
+
+def _mean_length(covariance: np.ndarray) -> float:
+    """Of a normal vector in the plane: √(2l/π) E(1 − s/l) with variances l ≥ s."""
+    from scipy.special import ellipe
+
+    s, l = np.linalg.eigvalsh(covariance)  # noqa: E741
+    return float(np.sqrt(2.0 * l / np.pi) * ellipe(1.0 - s / l))

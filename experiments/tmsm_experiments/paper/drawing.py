@@ -8,7 +8,7 @@ import numpy as np
 
 import tmsm
 from tmsm_experiments.cells import write_whole
-from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED, TRUNCSM
+from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED, TRUNCSM, TRUNCSM_OVAL
 
 # Okabe and Ito's colours; markers and lines differ as well.
 BLUE, SKY, GREEN, ORANGE, VERMILION, PURPLE, BLACK, GREY = (
@@ -18,6 +18,7 @@ METHOD_STYLES = {
     GEODESIC: {"color": BLUE, "marker": "o", "ls": "-"},
     PROJECTED: {"color": SKY, "marker": "s", "ls": "--"},
     TRUNCSM: {"color": ORANGE, "marker": "^", "ls": "-."},
+    TRUNCSM_OVAL: {"color": GREY, "marker": "<", "ls": "-."},
     NAIVE: {"color": VERMILION, "marker": "X", "ls": ":"},
     DEFAULT: {"color": GREEN, "marker": "D", "ls": "-"},
     COMBINED: {"color": PURPLE, "marker": "v", "ls": "--"},

@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from tmsm_experiments.cells import write_csv, write_whole
 from tmsm_experiments.paper import tables
-from tmsm_experiments.paper.methods import OURS, PAPER
+from tmsm_experiments.paper.families import COUNTED, RINGS
+from tmsm_experiments.paper.methods import ALL, PAPER
 from tmsm_experiments.paper.settings import EXPERIMENTS
 
 Row = dict[str, str]
+_WORDS = ("catalogue", "family", "files", "source")
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ def accuracy_table(rows: list[Row]) -> dict[str, str]:
             sizes = sorted({int(row["n"]) for row in chosen})
             place = {(row["method"], int(row["n"])): row for row in chosen}
             lines = []
-            for method in (*PAPER, *OURS):
+            for method in (name for name in ALL if (name, sizes[0]) in place):
                 cells = [place[method, n] for n in sizes]
                 texts = [f"{_short(c['mean'])} ({_short(c['standard_deviation'])})" for c in cells]
                 lines.append((method, *texts))
@@ -101,33 +105,68 @@ def storms_table(rows: list[Row]) -> dict[str, str]:
     columns = [
         "catalogue",
         "border",
-        "rows",
+        "rows (groups)",
         "method",
         "centre",
         "± (°)",
         "κ̂ (95 %)",
-        "p of fit",
+        "p (Stein test)",
         "km inside the border",
     ]
-    columns += ["mean km to storm origins", *(["km to the mean of all fixes"] if known else [])]
+    columns += ["km to the East Coast", "mean km to storm origins", *(["km to the mean of all fixes"] if known else [])]
     cells = [
         (
             row["catalogue"],
             row["border"],
-            f"{int(row['rows']):,}",
+            f"{int(row['rows']):,} ({int(row['groups']):,})",
             row["method"],
             tables.place(float(row["longitude"]), float(row["latitude"])),
             tables.significant(float(row["standard_error_degrees"]), 2),
             f"{float(row['concentration']):.1f} ({float(row['concentration_low']):.1f}–"
             f"{float(row['concentration_high']):.1f})",
-            tables.p_value(float(row["goodness_of_fit_p"])),
-            f"{float(row['km_inside']):,.0f}",
+            tables.p_value(float(row["stein_p"])),
+            f"{float(row['km_inside']):,.0f}".replace("-", "−"),
+            f"{float(row['km_to_east_coast']):,.0f}",
             f"{float(row['km_to_origins']):,.0f}",
             *([f"{float(row['km_to_truth']):,.0f}"] if known else []),
         )
         for row in rows
     ]
     return {"": tables.markdown(columns, cells)}
+
+
+def families_table(rows: list[Row]) -> dict[str, str]:
+    """A table for each catalogue; the densest place only where no truth is known."""
+    found = {}
+    for name in dict.fromkeys(row["catalogue"] for row in rows):
+        chosen = [row for row in rows if row["catalogue"] == name]
+        counted = any(row["family"] == COUNTED for row in chosen)
+        columns = ["family", "p (Stein test)", "BIC above the lowest", "log density of rows left out, below the best"]
+        columns += [f"{low:,}–{high:,} km outside" for low, high in RINGS]
+        columns += [] if counted else ["densest place"]
+        lowest = min((float(row["bic"]) for row in chosen if row["bic"] != "nan"), default=np.nan)
+        cells = []
+        for row in chosen:
+            value = {key: float(text) for key, text in row.items() if key not in _WORDS}
+            cell = [row["family"], tables.p_value(value["stein_p"]), _whole(value["bic"] - lowest)]
+            cell.append(_below(value["below_best"], value["below_best_error"]))
+            for low, high in RINGS:
+                cell.append(tables.with_error(value[f"outside_{low}_{high}"], value[f"error_{low}_{high}"]))
+            if not counted:
+                known = value["longitude"] == value["longitude"]
+                cell.append(tables.place(value["longitude"], value["latitude"]) if known else "–")
+            cells.append([f"**{text}**" for text in cell] if row["family"] == COUNTED else cell)
+        number = next(f"{int(row['rows']):,} rows in {int(row['groups']):,} groups" for row in chosen)
+        found[f"{name}, {number}"] = tables.markdown(columns, cells)
+    return found
+
+
+def _below(value: float, error: float) -> str:
+    return "best" if value == 0.0 else tables.with_error(-value, error)
+
+
+def _whole(value: float) -> str:
+    return "–" if value != value else f"{value:,.0f}"
 
 
 def errata_table(rows: list[Row]) -> dict[str, str]:
@@ -158,5 +197,7 @@ TABLES = {
     "projection": projection_table,
     "cyclones": storms_table,
     "storm_events": storms_table,
+    "families": families_table,
+    "families_events": families_table,
     "errata": errata_table,
 }

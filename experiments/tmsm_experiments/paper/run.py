@@ -5,7 +5,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tmsm_experiments.cells import Store
-from tmsm_experiments.paper import accuracy, benchmark_figure, errata, illustration, page, projection, storms
+from tmsm_experiments.paper import (
+    accuracy,
+    benchmark_figure,
+    catalogues,
+    errata,
+    families,
+    families_figure,
+    illustration,
+    page,
+    projection,
+    storms,
+)
 from tmsm_experiments.paper.results import Results, as_text
 
 FOLDER = "reproduction"
@@ -57,10 +68,17 @@ def run_projection(request: Request) -> None:
 
 def run_storms(request: Request) -> None:
     request.table("cyclones", storms.run(request.store, request.jobs, None))
-    storms.draw(storms.EMBEDDED, None, request.results.figures, "cyclones")
+    storms.draw(catalogues.EMBEDDED, None, request.results.figures, "cyclones")
     if request.data is not None:
         request.table("storm_events", storms.run(request.store, request.jobs, request.data))
-        storms.draw(storms.AGENCY, request.data, request.results.figures, "storm_events")
+        storms.draw(catalogues.AGENCY, request.data, request.results.figures, "storm_events")
+
+
+def run_families(request: Request) -> None:
+    request.table("families", families.run(request.store, request.jobs, None))
+    if request.data is not None:
+        request.table("families_events", families.run(request.store, request.jobs, request.data))
+    families_figure.draw(request.results, request.results.figures)
 
 
 def run_errata(request: Request) -> None:
@@ -73,13 +91,14 @@ PARTS: dict[str, tuple[str, Callable[[Request], None]]] = {
     "projection": ("Projection: the coordinate that is dropped", run_projection),
     "storms": ("Storms: seen inside the United States only", run_storms),
     "errata": ("Errors in print", run_errata),
+    "families": ("Families: the same storms under other models", run_families),
 }
 
 
 def reproduce(what: str, request: Request) -> None:
     """Run one part, or all of them and the page."""
-    if request.data is not None and what in ("storms", "all"):
-        storms.check(request.data)
+    if request.data is not None and what in ("storms", "families", "all"):
+        catalogues.check(request.data)
     for name, (title, run) in PARTS.items():
         if what in (name, "all"):
             request.say(f"\n{title}\n")

@@ -1,10 +1,5 @@
-"""The paper's real data: storms seen inside the United States only, and where their centre may be.
+"""The paper's real data: storms seen inside the United States only, and where their centre may be."""
 
-Cyclone fixes come with the package.  Storm Events and HURDAT2, the paper's own data, are read from the agency's
-files in a folder.
-"""
-
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,33 +8,29 @@ import numpy as np
 import tmsm
 from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper import drawing
+from tmsm_experiments.paper.catalogues import (
+    COAST_KM,
+    EARTH_RADIUS_KM,
+    EMBEDDED,
+    RESOLUTIONS,
+    Files,
+    catalogue,
+    east_coast,
+    kilometres,
+    km_to_east_coast,
+    mean_direction,
+)
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED
 from tmsm_experiments.paper.origins import density_levels
 
-YEARS = range(2017, 2021)
-RESOLUTIONS = ("50m", "110m")
 SATURATING = "saturating weight"
-EARTH_RADIUS_KM = 6371.0088
 MODEL = tmsm.VonMisesFisher()
-EMBEDDED, AGENCY = ("cyclones",), ("events", "fatal events")
 _MEAN_ORIGIN = {"marker": "D", "ms": 8, "mfc": "white", "mec": drawing.PURPLE, "mew": 1.6, "ls": "none", "zorder": 6}
 TITLES = {
     "cyclones": "Cyclone fixes inside the US, 1980–2024",
     "events": "Storm Events 2017–2020, all",
     "fatal events": "Storm Events 2017–2020, with fatalities",
 }
-
-
-def catalogue(name: str, data: str | None) -> tuple[np.ndarray, tmsm.datasets.StormFixes]:
-    """Places of the storms, shape (n, 3), and the first fixes of the cyclones to compare with."""
-    if name in EMBEDDED:
-        fixes = tmsm.datasets.load_atlantic_storms()
-        return fixes.X, fixes.origins()
-    events = tmsm.datasets.read_storm_events(data)
-    events = events[np.isin(events.year, YEARS)]
-    origins = tmsm.datasets.read_hurdat2(data).origins()
-    chosen = events if name == "events" else events[events.fatalities > 0]
-    return chosen.X, origins[np.isin(origins.year, YEARS)]
 
 
 def estimators(border) -> dict[str, object]:
@@ -54,98 +45,70 @@ def estimators(border) -> dict[str, object]:
     }
 
 
-def kilometres(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Great-circle distance on the Earth, between single points or along the last axis."""
-    return EARTH_RADIUS_KM * 2.0 * np.arctan2(np.linalg.norm(a - b, axis=-1), np.linalg.norm(a + b, axis=-1))
-
-
-def mean_direction(X: np.ndarray) -> np.ndarray:
-    mean = X.mean(axis=0)
-    return mean / np.linalg.norm(mean)
-
-
 @dataclass(frozen=True)
 class Cell:
-    """All methods on one catalogue inside one border; ``digest`` is that of the files it is read from."""
+    """All methods on one catalogue inside one border."""
 
     catalogue: str
     resolution: str
-    data: str | None
-    digest: str
-    source: str
+    files: Files
 
     @property
     def name(self) -> str:
-        return f"storms/{self.catalogue.replace(' ', '-')}-{self.resolution}-{self.digest}"
+        return f"storms/{self.catalogue.replace(' ', '-')}-{self.resolution}-{self.files.digest}"
 
     def compute(self) -> list[dict[str, str]]:
-        X, origins = catalogue(self.catalogue, self.data)
         border = tmsm.datasets.load_border("usa", self.resolution)
-        inside = X[border.contains(X)]
-        truth = mean_direction(X) if self.catalogue in EMBEDDED else None
-        rows = []
+        whole = catalogue(self.catalogue, self.files.folder)
+        seen, origins = whole.inside(border), whole.origins.X
+        truth = mean_direction(whole.X) if self.catalogue in EMBEDDED else None
+        naive, rows = mean_direction(seen.X), []
         for method, estimator in estimators(border).items():
-            fit = estimator.fit(inside)
-            lon, lat = tmsm.xyz_to_lonlat(fit.params_.mean_direction)
+            independent = np.degrees(estimator.fit(seen.X).std_errors_.mean_direction)
+            fit = estimator.fit(seen.X, groups=seen.group)
+            centre = fit.params_.mean_direction
+            lon, lat = tmsm.xyz_to_lonlat(centre)
             low, high = fit.confidence_interval().concentration
+            region = fit.confidence_region()
+            covers_truth = np.nan if truth is None else bool(region.contains(truth[None, :])[0])
+            # The test is of the family, and says nothing about an estimate that ignores the border.
+            stein = np.nan if method == NAIVE else tmsm.stein_test(fit, seen.X, groups=seen.group).p_value
             row = {
                 "catalogue": self.catalogue,
                 "border": self.resolution,
-                "rows": len(inside),
+                "rows": len(seen.X),
+                "groups": len(np.unique(seen.group)),
                 "method": method,
                 "longitude": float(lon),
                 "latitude": float(lat),
                 "standard_error_degrees": float(np.degrees(fit.std_errors_.mean_direction)),
+                "independent_error_degrees": float(independent),
                 "concentration": fit.params_.concentration,
                 "concentration_low": low,
                 "concentration_high": high,
-                "goodness_of_fit_p": fit.goodness_of_fit_.p_value if fit.goodness_of_fit_ else np.nan,
-                "km_to_origins": float(np.mean(kilometres(fit.params_.mean_direction, origins.X))),
-                "km_to_truth": np.nan if truth is None else float(kilometres(fit.params_.mean_direction, truth)),
-                "km_inside": EARTH_RADIUS_KM * float(border.border_distance(fit.params_.mean_direction[None, :])[0][0]),
-                "files": self.digest,
-                "source": self.source,
+                "stein_p": float(stein),
+                "km_to_mean_of_rows": float(kilometres(centre, naive)),
+                "km_to_origins": float(np.mean(kilometres(centre, origins))),
+                "km_to_truth": np.nan if truth is None else float(kilometres(centre, truth)),
+                "km_inside": EARTH_RADIUS_KM * float(border.border_distance(centre[None, :])[0][0]),
+                "covers_mle": bool(region.contains(naive[None, :])[0]),
+                "covers_truth": covers_truth,
+                "reaches_coast": bool(np.any(region.contains(east_coast(self.resolution)))),
+                "km_to_east_coast": float(km_to_east_coast(centre, self.resolution)[0]),
+                "origins_by_the_coast": float(np.mean(km_to_east_coast(origins, self.resolution) < COAST_KM)),
+                "km_of_origins_to_the_coast": float(np.median(km_to_east_coast(origins, self.resolution))),
+                "files": self.files.digest,
+                "source": self.files.words,
             }
             rows.append({k: f"{v:.7g}" if isinstance(v, float) else str(v) for k, v in row.items()})
         return rows
 
 
-def files_digest(data: Path | None) -> str:
-    """What identifies the files; the embedded ones go with the version."""
-    if data is None:
-        return f"tmsm-{tmsm.__version__}"
-    digest = hashlib.sha256()
-    for path in sorted(path for path in data.iterdir() if path.name.endswith((".csv", ".csv.gz", ".txt", ".txt.gz"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def files_description(data: Path | None) -> str:
-    """What was read, in words: how many events a year, and whether they come with their kinds."""
-    if data is None:
-        return "embedded"
-    events = tmsm.datasets.read_storm_events(data)
-    counts = [f"{int((events.year == year).sum()):,} in {year}" for year in YEARS]
-    kinds = "" if any(events.kind) else "; an extract without the kinds of events, in which some events are missing"
-    return f"events with a place, {', '.join(counts)}{kinds}"
-
-
-def check(data: Path) -> None:
-    """Read a folder's files once, so that bad ones are told of before the work begins."""
-    for name in AGENCY:
-        found, origins = catalogue(name, str(data))
-        if not len(found) or not len(origins):
-            years = f"{YEARS[0]} to {YEARS[-1]}"
-            raise tmsm.errors.InvalidInputError(f"The files in {str(data)!r} hold no {name} or no storms of {years}.")
-
-
 def run(store: Store, jobs: int, data: Path | None) -> list[dict[str, str]]:
     """One row for each catalogue, border and method: the embedded catalogue, or those of a folder."""
-    names = EMBEDDED if data is None else AGENCY
-    folder = None if data is None else str(data)
-    digest, source = files_digest(data), files_description(data)
-    cells = [Cell(name, resolution, folder, digest, source) for name in names for resolution in RESOLUTIONS]
-    found = run_cells(cells, store, jobs, "Storms" if data is None else "Storms, agency's files")
+    files = Files.of(data)
+    cells = [Cell(name, resolution, files) for name in files.catalogues for resolution in RESOLUTIONS]
+    found = run_cells(cells, store, jobs, f"Storms{files.title}")
     return [row for cell in cells for row in found[cell.name]]
 
 
@@ -159,8 +122,9 @@ def draw(names: tuple[str, ...], data: Path | None, folder: Path, name: str) -> 
 
 
 def _draw_catalogue(ax, border, which: str, data: Path | None) -> None:
-    X, origins = catalogue(which, None if data is None else str(data))
-    inside = X[border.contains(X)]
+    whole = catalogue(which, None if data is None else str(data))
+    seen, origins = whole.inside(border), whole.origins
+    inside = seen.X
     drawing.draw_map(ax, -127.0, -14.0, -10.0, 52.0)
     lon, lat, density, levels = density_levels(origins.X, (-105.0, -5.0), (2.0, 50.0))
     ax.contour(lon, lat, density, levels=levels, colors=drawing.PURPLE, linewidths=(0.8, 1.1, 1.5), zorder=2)
@@ -173,7 +137,7 @@ def _draw_catalogue(ax, border, which: str, data: Path | None) -> None:
     ax.scatter([], [], s=12, color=drawing.GREEN, label="observed")
     border.plot(ax, color=drawing.BLACK, lw=0.8)
     for method in (NAIVE, GEODESIC, PROJECTED, EXACT):
-        fit = estimators(border)[method].fit(inside)
+        fit = estimators(border)[method].fit(inside, groups=seen.group)
         style = drawing.marker_style(method)
         rings = fit.confidence_region().rings if method != PROJECTED else []  # it would cover the other one
         for ring in rings:
@@ -184,7 +148,7 @@ def _draw_catalogue(ax, border, which: str, data: Path | None) -> None:
     ax.plot(*tmsm.xyz_to_lonlat(mean_direction(origins.X)), label="mean of the storm origins", **_MEAN_ORIGIN)
     if which in EMBEDDED:
         ax.plot(
-            *tmsm.xyz_to_lonlat(mean_direction(X)),
+            *tmsm.xyz_to_lonlat(mean_direction(whole.X)),
             **{**drawing.TRUTH, "marker": "*", "ms": 12, "mfc": "white"},
             label="mean of all fixes",
         )

@@ -25,6 +25,7 @@ class Part(StrEnum):
     projection = "projection"
     storms = "storms"
     errata = "errata"
+    families = "families"
     all = "all"
 
 
