@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tmsm
+from tmsm.models import von_mises_fisher
 from tmsm.models.von_mises_fisher import concentration_from_resultant, mean_resultant
 
 DIMENSIONS = [2, 3, 4, 10, 101, 1000]
@@ -36,6 +37,20 @@ def test_ratio_slope_and_inverse(D, kappa):
     assert abs(exact(D, estimate)[0] - mp.mpf(float(ratio))) < 1e-12
     # A(κ) is known to a few units in the last place, so κ to 4e-15 / A'(κ) and no better.
     np.testing.assert_allclose(estimate, kappa, rtol=1e-12 + 4e-15 / (float(slope) * kappa))
+
+
+@pytest.mark.parametrize("D", DIMENSIONS)
+@pytest.mark.parametrize("kappa", CONCENTRATIONS)
+def test_the_search_ends_when_it_is_there(D, kappa, monkeypatch):
+    calls = []
+
+    def counted(value, dimension):
+        calls.append(value)
+        return mean_resultant(value, dimension)
+
+    monkeypatch.setattr(von_mises_fisher, "mean_resultant", counted)
+    concentration_from_resultant(mean_resultant(kappa, D)[0], D)
+    assert len(calls) <= 10
 
 
 @pytest.mark.parametrize("D", [60, 70, 100, 1000])

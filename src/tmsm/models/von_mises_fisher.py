@@ -228,14 +228,17 @@ def concentration_from_resultant(resultant: float, D: int) -> float:
         raise EstimationError(
             f"The rows are so close together that the concentration is beyond {kappa:.1e}: check for duplicates."
         )
+    before = math.inf
     for _ in range(50):
         ratio, slope = mean_resultant(kappa, D)
         residual = ratio - resultant
         step = residual / slope
         # A is concave: Newton from the right may overshoot below zero, so at most halve.
         kappa = max(kappa - step, 0.5 * kappa)
-        if abs(step) <= 4 * np.finfo(float).eps * kappa or abs(residual) <= 1e-16:
+        # A has an error of a few units in the last place; steps that no longer shrink are that error.
+        if abs(residual) <= 1e-16 or 0.5 * before <= abs(step) <= 1e-8 * kappa:
             break
+        before = abs(step)
     return float(kappa)
 
 
