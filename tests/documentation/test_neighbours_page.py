@@ -42,11 +42,12 @@ def test_the_tables_are_those_of_the_results():
 
 
 def test_every_job_is_recorded_with_every_package():
-    recorded = {(one["table"], one["group"], one["title"]): one["methods"] for one in FOUND["jobs"]}
+    recorded = {one["name"]: one["methods"] for one in FOUND["jobs"]}
     known = jobs.jobs()
-    assert len(recorded) == len(known) == len(FOUND["jobs"])
+    assert list(recorded) == [one["name"] for one in FOUND["jobs"]] == [one.name for one in known]
+    assert [one["samples"] for one in FOUND["jobs"]] == [one.seeds for one in known]
     for one in known:
-        rows = recorded[one.table, one.group, one.title]
+        rows = recorded[one.name]
         assert [(row["package"], row["call"]) for row in rows] == [(own.package, own.call) for own in one.methods]
     measured = {row["package"] for rows in recorded.values() for row in rows if "note" not in row}
     assert measured == {name for name, version in FOUND["versions"].items() if version}
@@ -74,8 +75,29 @@ def test_sentences_have_numbers_of_the_results():
     other = summary.summary(changed)
     for before, after in zip(said.split("\n- "), other.split("\n- "), strict=True):
         assert before != after
-    assert "returns κ = 10⁻⁸" in said.replace("\n ", "") or FOUND["scipy_wrong_from"] is None
-    assert "returns κ = 10⁻⁸" not in other.replace("\n ", "")
+    fault = f"From {FOUND['scipy_wrong_from']} coordinates on SciPy"
+    assert (fault in " ".join(said.split())) == (FOUND["scipy_wrong_from"] is not None)
+    assert "coordinates on SciPy" not in " ".join(other.split())
+
+
+def rows_of(name, package):
+    """Lines of a package in the jobs whose name has these words, in the order of the page."""
+    return [row for one in FOUND["jobs"] if name in one["name"] for row in one["methods"] if row["package"] == package]
+
+
+def test_words_beside_the_tables_hold_for_the_results():
+    # The error of a root mean square from n samples is about a share 1/√(2n) of it.
+    samples = [one["samples"] for one in FOUND["jobs"] if "Two normals" in one["name"]]
+    pairs = zip(rows_of("Two normals", "pygmmis"), rows_of("Two normals", "tmsm"), samples, strict=True)
+    for theirs, ours, n in pairs:
+        away, own = (row["errors"]["centre"]["rms"] for row in (theirs, ours))
+        assert abs(away - own) < 2.0 * np.hypot(away, own) / np.sqrt(2.0 * n)
+        assert theirs["time"] > 2.0
+    biases = [row["errors"]["size"] for row in rows_of("hemisphere with the centre", "SciPy")]
+    assert len(biases) == 2
+    assert abs(biases[1]["mean"] / biases[0]["mean"] - 1.0) < 0.05
+    assert all(bias["mean"] > 50.0 * bias["error"] for bias in biases)
+    assert all(row["time"] < 1.0 for row in rows_of("n = 1,000", "SciPy") if "vonmises_fisher" in row["call"])
 
 
 @pytest.mark.parametrize("gone", [name for name in method.PACKAGES if name != "tmsm"])
@@ -93,7 +115,8 @@ def test_sentences_are_written_without_a_package(gone):
     text = report.page_text(PAGE, found)
     assert f"| {gone} | " in text
     assert f"not measured: {method.NOT_INSTALLED}" in text
-    assert f"{gone} takes" not in summary.summary(found)
+    assert gone not in summary.summary(found)
+    assert gone in summary.summary(FOUND) or FOUND["versions"][gone] is None
 
 
 def test_a_missing_package_has_a_line_that_says_so(monkeypatch):
@@ -127,6 +150,16 @@ def test_errors_are_summarised():
     assert 0.0 < centre["mean"] <= centre["rms"] < 0.5
     assert np.isclose(centre["rms"] ** 2, centre["mean"] ** 2 + 3.0 * centre["error"] ** 2, rtol=2e-3)
     assert measure.processor_seconds(lambda: sum(range(1_000_000))) > 0.0
+
+
+def test_a_job_that_is_measured_again_takes_the_place_of_its_results(monkeypatch, tmp_path):
+    monkeypatch.setattr(report, "RESULTS", tmp_path / "results.json")
+    names = ["first", "second"]
+    report.record({"date": "2026-01-01"}, {"name": "second", "samples": 1}, names)
+    report.record({"date": "2026-01-02"}, {"name": "first", "samples": 1}, names)
+    report.record({"date": "2026-01-03"}, {"name": "second", "samples": 2}, names)
+    jobs_now = [{"name": "first", "samples": 1}, {"name": "second", "samples": 2}]
+    assert report.read() == {"date": "2026-01-03", "jobs": jobs_now}
 
 
 def test_methods_of_packages_that_are_here_take_the_rows():

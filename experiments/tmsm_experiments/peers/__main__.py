@@ -1,7 +1,8 @@
-"""``python -m tmsm_experiments.peers``: every job with every package that is installed, and docs/neighbours.md.
+"""``python -m tmsm_experiments.peers [words …]``: other packages on the same rows, and docs/neighbours.md.
 
-Everything runs on one thread, so that a time is the work that was done.  With the word ``page`` the tables of the
-recorded results are written again, and nothing is measured.
+Jobs whose name has all the words are measured, all of them without words; the others keep their results.  What is
+measured is recorded at once.  With the word ``page`` the tables of the recorded results are written again, and nothing
+is measured.  Everything runs on one thread, so that a time is the work that was done.
 """
 
 import os
@@ -13,7 +14,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # before NumPy is imported
 
 
-def main():
+def main(words):
     import numpy as np
 
     from tmsm_experiments.peers import report
@@ -23,28 +24,29 @@ def main():
     from tmsm_experiments.peers.method import quiet, versions
     from tmsm_experiments.peers.with_scipy import first_wrong_fit
 
-    if sys.argv[1:] == ["page"]:
-        report.write(report.read())
+    if words == ["page"]:
+        report.write_page()
         return
     quiet()
     for name in gone():
         print(f"… the page's table of features names {name}, which is not there", file=sys.stderr)
-    found = []
-    for job in jobs():
-        print(f"… {job.group or job.table}: {job.title}", file=sys.stderr, flush=True)
-        found.append(measure(job))
-    report.write(
-        {
-            "date": datetime.now(UTC).date().isoformat(),
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "processors": os.cpu_count(),
-            "versions": versions(),
-            "scipy_wrong_from": first_wrong_fit(),
-            "jobs": found,
-        }
-    )
+    every = jobs()
+    chosen = [job for job in every if all(word in job.name for word in words)]
+    if not chosen:
+        raise SystemExit(f"No job has {' and '.join(words)} in its name.")
+    run = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "processors": os.cpu_count(),
+        "versions": versions(),
+        "scipy_wrong_from": first_wrong_fit(),
+    }
+    for job in chosen:
+        print(f"… {job.name}", file=sys.stderr, flush=True)
+        report.record(run, measure(job), [one.name for one in every])
+    report.write_page()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -37,6 +37,11 @@ class Job:
     seeds: int
     rounds: int = 9
 
+    @property
+    def name(self) -> str:
+        """All words that tell it from others."""
+        return f"{self.table}; {self.group}; {self.title}" if self.group else f"{self.table}; {self.title}"
+
 
 def _degrees(found, wanted):
     """The angle between two vectors."""
@@ -137,7 +142,7 @@ def normals() -> Iterator[Job]:
 
         where = "one dimension" if len(mean) == 1 else "two dimensions, correlation 0.5"
         methods = [*with_tmsm.truncated_normal(region), *others]
-        yield Job(FITS, group, f"{where}, n = 1,000", rows, errors, methods, 100)
+        yield Job(FITS, group, f"{where}, n = 1,000", rows, errors, methods, 100 if len(mean) == 1 else 40, 5)
 
 
 def normal_mixtures() -> Iterator[Job]:
@@ -152,18 +157,21 @@ def normal_mixtures() -> Iterator[Job]:
         return {"centre": away, "size": 100.0 * (float(found["shares"][own]) / share - 1.0)}
 
     methods = [with_tmsm.MIXTURE, with_scikit_learn.MIXTURE, with_pygmmis.MIXTURE]
-    for n, seeds in ((1000, 60), (10_000, 30)):
+    for n, seeds in ((1000, 20), (10_000, 8)):
 
         def rows(seed, n=n):
             return mixtures.normal_rows(seed, n)
 
-        yield Job(FITS, group, f"n = {n:,}", rows, errors, methods, seeds, 5)
+        yield Job(FITS, group, f"n = {n:,}", rows, errors, methods, seeds, 3)
 
 
 def density_maps() -> Iterator[Job]:
     """Densities without a family, inside a border."""
     methods = [with_tmsm.SMOOTH_MAP, with_tmsm.KERNEL_MAP, with_scikit_learn.KERNELS]
-    for name, where in (("two bumps 73° apart", "hemisphere"), ("a bump beyond the coast", "United States")):
+    for name, where, seeds in (
+        ("two bumps 73° apart", "hemisphere", 5),
+        ("a bump beyond the coast", "United States", 3),
+    ):
 
         def rows(seed, name=name):
             found = maps.truth(name)
@@ -177,7 +185,7 @@ def density_maps() -> Iterator[Job]:
                 "integral": float(found.area @ np.exp(log_q)),
             }
 
-        yield Job(MAPS, "", f"{name}, {where}, n = 3,000", rows, errors, methods, 6, 3)
+        yield Job(MAPS, "", f"{name}, {where}, n = 3,000", rows, errors, methods, seeds, 1)
 
 
 def draws() -> Iterator[Job]:

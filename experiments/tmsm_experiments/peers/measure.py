@@ -43,7 +43,8 @@ def measure(job: Job) -> dict[str, Any]:
     ours = next((t for k, t in zip(running, spent, strict=True) if found[k]["package"] == "tmsm"), math.nan)
     for k, t in zip(running, spent, strict=True):
         found[k]["time"] = _short(t / ours)
-    return {"table": job.table, "group": job.group, "title": job.title, "samples": job.seeds, "methods": found}
+    about = {"name": job.name, "table": job.table, "group": job.group, "title": job.title, "samples": job.seeds}
+    return {**about, "methods": found}
 
 
 def _errors(job: Job, method: Method) -> dict[str, Any]:

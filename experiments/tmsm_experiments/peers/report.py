@@ -4,6 +4,7 @@ import json
 from datetime import date
 from pathlib import Path
 
+from tmsm_experiments.cells import write_whole
 from tmsm_experiments.pages import placed, table
 from tmsm_experiments.peers.features import features_table
 from tmsm_experiments.peers.summary import summary
@@ -18,14 +19,23 @@ HEADINGS = {
 
 
 def read():
-    """What was recorded by the last run."""
+    """What was recorded."""
     return json.loads(RESULTS.read_text(encoding="utf-8"))
 
 
-def write(found):
-    """Record the results of a run, and put their tables on the page."""
-    RESULTS.write_text(json.dumps(found, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    PAGE.write_text(page_text(PAGE.read_text(encoding="utf-8"), found), encoding="utf-8")
+def record(run, job, names):
+    """Put a measured job among the recorded ones, which are in the order of these names, and with it what ran."""
+    kept = {one["name"]: one for one in read()["jobs"]} if RESULTS.is_file() else {}
+    kept[job["name"]] = job
+    found = {**run, "jobs": [kept[name] for name in names if name in kept]}
+    text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    write_whole(RESULTS, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def write_page():
+    """Put the tables of the recorded results on the page."""
+    text = page_text(PAGE.read_text(encoding="utf-8"), read())
+    write_whole(PAGE, lambda path: path.write_text(text, encoding="utf-8"))
 
 
 def page_text(page, found):
@@ -48,13 +58,16 @@ def when(found):
 
 
 def number(value):
-    """Three significant digits, and thousands with a comma."""
+    """Three significant digits, and thousands with a comma; rounding errors are zero."""
+    if abs(value) < 1e-9:
+        return "0"
     return f"{value:,.0f}" if abs(value) >= 1000.0 else f"{float(f'{value:.3g}'):g}"
 
 
-def percent(value):
-    """A signed number with one digit after the point, or none where it is large."""
-    return f"{value:+,.0f} %" if abs(value) >= 1000.0 else f"{value:+.1f} %"
+def signed(mean, error):
+    """A mean with its sign and its standard error, to a digit of the error."""
+    digits = 2 if error < 0.095 else 1
+    return f"{mean:+,.{digits}f} ± {error:.{digits}f}".replace("-", "−")
 
 
 def _fits(errors):
@@ -62,14 +75,12 @@ def _fits(errors):
     if "size" not in errors:
         return [centre, "–", "–"]
     size = errors["size"]
-    return [centre, f"{percent(size['mean'])} ± {number(size['error'])}", f"{number(size['rms'])} %"]
+    return [centre, f"{signed(size['mean'], size['error'])} %", f"{number(size['rms'])} %"]
 
 
 def _maps(errors):
-    return [f"{errors[name]['mean']:.4f}" for name in ("divergence",)] + [
-        f"{errors['border']['mean']:.2f}",
-        f"{errors['integral']['mean']:.3f}",
-    ]
+    divergence, border, integral = (errors[name] for name in ("divergence", "border", "integral"))
+    return [f"{divergence['mean']:.4f} ± {divergence['error']:.4f}", f"{border['mean']:.2f}", f"{integral['mean']:.3f}"]
 
 
 def _draws(errors):

@@ -1,173 +1,145 @@
 """What the measured tables say, in sentences whose numbers are those of the results."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from textwrap import fill
+from typing import Any
 
-__all__ = ["sentences", "summary"]
+__all__ = ["span", "summary"]
 
 BORDER, WHOLE, AXES = "Cluster cut by a border", "Cluster on the whole sphere", "Axes on the whole sphere"
-NORMALS, MIXTURES = "Normal rows above a threshold", "Two normals"
+NORMALS, MIXTURES, MAPS = "Normal rows above a threshold", "Two normals", "maps"
 SCORE, EXACT = "ScoreMatching", "TruncatedMLE"
 
+Results = dict[str, Any]
 
-class Picked:
-    """Rows of methods, of some jobs and of some packages."""
-
-    def __init__(self, found, where, package, call=""):
-        jobs = [job for job in found["jobs"] if (job["group"] or job["title"]).startswith(where)]
-        rows = [row for job in jobs for row in job["methods"]]
-        self.rows = [row for row in rows if row["package"] == package and call in row["call"] and "note" not in row]
-
-    def __bool__(self):
-        return bool(self.rows)
-
-    def errors(self, name, kind="rms"):
-        """One kind of one error of each row that has it."""
-        return [abs(row["errors"][name][kind]) for row in self.rows if name in row["errors"]]
-
-    def times(self):
-        """Times over those of tmsm."""
-        return [row["time"] for row in self.rows]
+# What a sentence may name, from the line of a method.
+_READ: dict[str, Callable[[Results], float]] = {
+    "time": lambda row: row["time"],
+    "centre": lambda row: row["errors"]["centre"]["rms"],
+    "size": lambda row: row["errors"]["size"]["rms"],
+    "divergence": lambda row: row["errors"]["divergence"]["mean"],
+    "outside": lambda row: 100.0 * (1.0 - row["errors"]["integral"]["mean"]),
+    "deviation": lambda row: row["errors"]["deviation"]["rms"],
+}
 
 
-def span(values, digits=2):
-    """The smallest and the largest value."""
-    low, high = (_number(value, digits) for value in (min(values), max(values)))
+def span(values: Sequence[float]) -> str:
+    """The smallest and the largest value, with two digits."""
+    low, high = (f"{float(f'{value:.2g}'):,g}" for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
-def _number(value, digits):
-    return f"{float(f'{value:.{digits}g}'):,g}"
+def _say(found: Results, where: str, package: str, sentence: str, call: str = "") -> Iterator[str]:
+    """A sentence with the spans of what it names in braces, if the package was measured.
+
+    Jobs are those of a table, or those whose group or title begins with the words; calls are those with the words.
+    """
+    jobs = [job for job in found["jobs"] if job["table"] == where or (job["group"] or job["title"]).startswith(where)]
+    rows = [row for job in jobs for row in job["methods"] if row["package"] == package and call in row["call"]]
+    rows = [row for row in rows if "note" not in row]
+    if rows:
+        named = {name: span([read(row) for row in rows]) for name, read in _READ.items() if f"{{{name}}}" in sentence}
+        yield sentence.format(**named)
 
 
-def _border(found) -> Iterator[str]:
-    score = Picked(found, BORDER, "tmsm", SCORE)
-    yield (
-        f"**A cluster that is cut by a border.** `ScoreMatching` finds the centre to {span(score.errors('centre'))}° "
-        f"and κ to {span(score.errors('size'))} % (root mean square errors)."
-    )
-    for name in ("SciPy", "PyRecEst", "geomstats"):
-        other = Picked(found, BORDER, name)
-        if other:
-            kappa = f" and κ by {span(other.errors('size'))} %" if other.errors("size") else ""
-            yield (
-                f"{name}, which cannot be told about the border, misses the centre by "
-                f"{span(other.errors('centre'))}°{kappa}. It takes {span(other.times())} times as long."
-            )
-
-
-def _whole(found) -> Iterator[str]:
-    yield "**A cluster on the whole sphere.** Every estimate of the mean direction is about equally accurate,"
-    yield "with one exception below."
+def _border(found: Results) -> Iterator[str]:
+    yield "**A cluster that is cut by a border.**"
+    ours = "The root mean square error of `ScoreMatching` is {centre}° for the centre and {size} % for κ."
+    yield from _say(found, BORDER, "tmsm", ours, SCORE)
     for name in ("SciPy", "PyRecEst"):
-        other = Picked(found, WHOLE, name)
-        if other:
-            yield f"{name} takes {span(other.times())} times as long as `NaiveMLE`."
-    yield "`NaiveMLE` also computes standard errors, the others do not."
-    first = found["scipy_wrong_from"]
-    if first is not None:
-        yield (
-            f"From {first} coordinates on SciPy {found['versions']['SciPy']} returns κ = 10⁻⁸ for any data: a Bessel "
-            "function underflows at the place where its search begins."
+        theirs = (
+            " cannot be told about the border. It misses the centre by {centre}° and κ by {size} %, and takes {time}"
         )
-    accurate, plain = (Picked(found, WHOLE, "geomstats", call) for call in ("set(", "Hypersphere(…))`"))
-    if accurate and plain:
+        yield from _say(found, BORDER, name, f"{name}{theirs} times as long.")
+    theirs = "The mean of geomstats misses the centre by {centre}° and takes {time} times as long."
+    yield from _say(found, BORDER, "geomstats", theirs)
+
+
+def _whole(found: Results) -> Iterator[str]:
+    yield "**A cluster on the whole sphere.**"
+    for name in ("SciPy", "PyRecEst"):
+        theirs = " takes {time} times as long as `NaiveMLE`, and finds the centre with an error of {centre}°."
+        yield from _say(found, WHOLE, name, f"{name}{theirs}")
+    ours = "`NaiveMLE` finds it with one of {centre}°, and also computes standard errors."
+    yield from _say(found, WHOLE, "tmsm", ours)
+    if found["scipy_wrong_from"] is not None:
         yield (
-            f"The Fréchet mean of geomstats stops early with its default tolerance, and then misses the centre by "
-            f"{span(plain.errors('centre'))}°; with a smaller one by {span(accurate.errors('centre'))}°, in "
-            f"{span(accurate.times())} times the time of `NaiveMLE`. It does not estimate κ."
+            f"From {found['scipy_wrong_from']} coordinates on SciPy {found['versions']['SciPy']} returns κ = 10⁻⁸ for "
+            "any data: a Bessel function underflows at the place where its search begins."
         )
-
-
-def _axes(found) -> Iterator[str]:
-    other = Picked(found, AXES, "PyRecEst")
-    if other:
-        yield (
-            f"**Axes.** PyRecEst's Bingham density is fitted as accurately as that of `NaiveMLE`, in "
-            f"{span(other.times())} times its time."
-        )
-
-
-def _flat(found) -> Iterator[str]:
-    exact = Picked(found, NORMALS, "tmsm", EXACT)
-    yield (
-        f"**Normal rows above a threshold.** `TruncatedMLE` finds the first standard deviation to "
-        f"{span(exact.errors('size'))} %."
+    plain = (
+        "The Fréchet mean of geomstats, which does not estimate κ, stops early with its default tolerance. Its error "
+        "is then {centre}°;"
     )
+    yield from _say(found, WHOLE, "geomstats", plain, "Hypersphere(…))`")
+    accurate = "with a smaller tolerance it is {centre}°, in {time} times the time of `NaiveMLE`."
+    yield from _say(found, WHOLE, "geomstats", accurate, "set(")
+
+
+def _axes(found: Results) -> Iterator[str]:
+    yield "**Axes.**"
+    ours = "`NaiveMLE` finds the main axis with an error of {centre}°, and the exponents with one of {size} %."
+    yield from _say(found, AXES, "tmsm", ours)
+    theirs = "The errors of PyRecEst are {centre}° and {size} %, and it takes {time} times as long."
+    yield from _say(found, AXES, "PyRecEst", theirs)
+
+
+def _normals(found: Results) -> Iterator[str]:
+    yield "**Normal rows above a threshold.** The errors of the first standard deviation are these."
+    yield from _say(found, NORMALS, "tmsm", "`TruncatedMLE`: {size} %.", EXACT)
     for call, words in (
-        ("stats.norm.fit", "A fit in one dimension that ignores the threshold, `stats.norm.fit`,"),
-        ("multivariate_normal.fit", "In two dimensions `stats.multivariate_normal.fit`"),
-        ("truncnorm.fit", "`stats.truncnorm.fit`, which also estimates the bounds,"),
-        ("logpdf", "A truncated likelihood that one writes oneself with SciPy, in one dimension,"),
+        ("stats.norm.fit", "`stats.norm.fit`, which ignores the threshold, in one dimension"),
+        ("multivariate_normal.fit", "`stats.multivariate_normal.fit`, the same in two dimensions"),
+        ("truncnorm.fit", "`stats.truncnorm.fit`, which also estimates the bounds"),
+        ("logpdf", "a truncated likelihood that one writes oneself with SciPy, in one dimension"),
     ):
-        other = Picked(found, NORMALS, "SciPy", call)
-        if other:
-            yield f"{words} has an error of {span(other.errors('size'))} %."
-    other = Picked(found, NORMALS, "pygmmis")
-    if other:
-        yield (
-            f"pygmmis has an error of {span(other.errors('size'))} % in two dimensions, and takes "
-            f"{span(other.times())} times as long as `ScoreMatching`."
-        )
+        yield from _say(found, NORMALS, "SciPy", f"{words[0].upper()}{words[1:]}: {{size}} %.", call)
+    theirs = "pygmmis, in two dimensions: {size} %, in {time} times the time of `ScoreMatching`."
+    yield from _say(found, NORMALS, "pygmmis", theirs)
 
 
-def _mixtures(found) -> Iterator[str]:
-    exact = Picked(found, MIXTURES, "tmsm")
-    yield (
-        "**Two normals, one cut in half.** The mean of that component has an error of "
-        f"{span(exact.errors('centre'))} with `TruncatedMLE`."
+def _mixtures(found: Results) -> Iterator[str]:
+    yield "**Two normals, one cut in half.**"
+    ours = "`TruncatedMLE` finds the mean of that component with an error of {centre}."
+    yield from _say(found, MIXTURES, "tmsm", ours)
+    theirs = "scikit-learn, which cannot be told about the cut, has one of {centre}, in {time} times the time."
+    yield from _say(found, MIXTURES, "scikit-learn", theirs)
+    theirs = "pygmmis takes the cut into account. It has one of {centre}, and takes {time} times as long."
+    yield from _say(found, MIXTURES, "pygmmis", theirs)
+
+
+def _maps(found: Results) -> Iterator[str]:
+    yield "**Density maps.**"
+    yield from _say(
+        found, MAPS, "tmsm", "`DensityMap` has a divergence of {divergence} nats from the truth,", "Density"
     )
-    other = Picked(found, MIXTURES, "scikit-learn")
-    if other:
-        yield (
-            f"scikit-learn, which cannot be told about the cut, has one of {span(other.errors('centre'))}, in "
-            f"{span(other.times())} times the time."
-        )
-    other = Picked(found, MIXTURES, "pygmmis")
-    if other:
-        yield (
-            f"pygmmis takes the cut into account. Its error is {span(other.errors('centre'))}, and it takes "
-            f"{span(other.times())} times as long."
-        )
-
-
-def _maps(found) -> Iterator[str]:
-    jobs = {**found, "jobs": [job for job in found["jobs"] if job["table"] == "maps"]}
-    smooth, kernels = (Picked(jobs, "", "tmsm", call) for call in ("DensityMap", "AdaptiveKernel"))
-    yield (
-        f"**Density maps.** The divergence from the truth is {span(smooth.errors('divergence', 'mean'))} nats for "
-        f"`DensityMap` and {span(kernels.errors('divergence', 'mean'))} for `AdaptiveKernel`."
+    yield from _say(found, MAPS, "tmsm", "`AdaptiveKernel` one of {divergence}.", "Adaptive")
+    theirs = (
+        "The kernels of scikit-learn have one of {divergence}. They have {outside} % of their mass outside the border, "
+        "and take {time} times as long as `DensityMap`."
     )
-    other = Picked(jobs, "", "scikit-learn")
-    if other:
-        yield (
-            f"It is {span(other.errors('divergence', 'mean'))} nats for the kernels of scikit-learn. They leave "
-            f"{span([100.0 * (1.0 - value) for value in other.errors('integral', 'mean')])} % of their mass outside "
-            f"the border, and take {span(other.times())} times as long as `DensityMap`."
-        )
+    yield from _say(found, MAPS, "scikit-learn", theirs)
 
 
-def _draws(found) -> Iterator[str]:
+def _draws(found: Results) -> Iterator[str]:
     yield "**Random numbers.**"
     for name in ("SciPy", "geomstats", "PyRecEst"):
-        other = Picked(found, "von Mises–Fisher,", name)
-        if other:
-            yield f"{name} takes {span(other.times())} times as long for von Mises–Fisher rows."
-    other = Picked(found, "Bingham,", "PyRecEst")
-    if other:
-        yield (
-            f"PyRecEst's Bingham rows come from a Markov chain and take {span(other.times())} times as long. They "
-            f"depend on each other: the mean deviates {span(other.errors('deviation'))} times as much as that of "
-            "independent rows."
-        )
+        theirs = " takes {time} times as long for von Mises–Fisher rows."
+        yield from _say(found, "von Mises–Fisher,", name, f"{name}{theirs}")
+    theirs = (
+        "PyRecEst's Bingham rows come from a Markov chain and take {time} times as long. They depend on each other: "
+        "their mean deviates {deviation} times as much as that of independent rows should."
+    )
+    yield from _say(found, "Bingham,", "PyRecEst", theirs)
 
 
-def sentences(found) -> list[str]:
-    """One paragraph for each subject."""
-    return [" ".join(part(found)) for part in (_border, _whole, _axes, _flat, _mixtures, _maps, _draws)]
+def summary(found: Results) -> str:
+    """A list for the page, one item for each subject."""
+    items = [" ".join(part(found)) for part in (_border, _whole, _axes, _normals, _mixtures, _maps, _draws)]
+    return "\n".join(_wrapped(f"- {item}") for item in items)
 
 
-def summary(found) -> str:
-    """A list for the page."""
-    kept = [text for text in sentences(found) if text]
-    return "\n".join(fill(f"- {text}", 118, subsequent_indent="  ", break_on_hyphens=False) for text in kept)
+def _wrapped(item: str) -> str:
+    """Lines of the page; a number stays with its sign of per cent."""
+    lines = fill(item.replace(" %", "\u00a0%"), 118, subsequent_indent="  ", break_on_hyphens=False)
+    return lines.replace("\u00a0", " ")
