@@ -100,12 +100,15 @@ def _normals(found: Results) -> Iterator[str]:
 
 def _mixtures(found: Results) -> Iterator[str]:
     yield "**Two normals, one cut in half.**"
-    ours = "`TruncatedMLE` finds the mean of that component with an error of {centre}."
-    yield from _say(found, MIXTURES, "tmsm", ours)
-    theirs = "scikit-learn, which cannot be told about the cut, has one of {centre}, in {time} times the time."
-    yield from _say(found, MIXTURES, "scikit-learn", theirs)
-    theirs = "pygmmis takes the cut into account. It has one of {centre}, and takes {time} times as long."
-    yield from _say(found, MIXTURES, "pygmmis", theirs)
+    for name, words in (
+        ("tmsm", "`TruncatedMLE` finds the mean of that component with an error of {centre}."),
+        (
+            "scikit-learn",
+            "scikit-learn cannot be told about the cut. It has one of {centre}, in {time} times the time.",
+        ),
+        ("pygmmis", "pygmmis takes the cut into account. It has one of {centre}, and takes {time} times as long."),
+    ):
+        yield from _say(found, MIXTURES, name, words)
 
 
 def _maps(found: Results) -> Iterator[str]:
