@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PEERS := .venv-peers
+PEERS_LIST := experiments/tmsm_experiments/peers/requirements.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check format bench reproduce coverage docs gallery study figures clean
+.PHONY: help demo quick test check format bench reproduce coverage docs gallery study figures peers clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +61,15 @@ figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,sky]'
 	for figure in docs/figures/*.py; do MPLBACKEND=Agg $(BIN)/python $$figure || exit 1; done
 
+peers:  ## Measure other packages beside tmsm, in .venv-peers; the tables go to docs/neighbours.md
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(PEERS_LIST) \
+	|| sed 's/ *#.*//' $(PEERS_LIST) | while read -r peer; do test -z "$$peer" \
+	|| $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "$$peer" \
+	|| echo "… $$peer could not be installed" >&2; done
+	$(PEERS)/bin/python -m tmsm_experiments.peers
+
 clean:  ## Remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

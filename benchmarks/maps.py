@@ -7,6 +7,7 @@ import numpy as np
 
 import tmsm
 from scenarios import hazards, maps
+from tmsm_experiments.pages import placed, table
 
 PAGE = Path(__file__).parents[1] / "docs" / "maps.md"
 # Truth, rows, and what the divergence of ours may be.
@@ -75,7 +76,7 @@ def seconds(n=100_000):
 
 def map_rows():
     """Lines of the table: name, value, unit, and the limits that it should be within; the page is written too."""
-    lines, table = [], [["truth and region, n", "kernel", "cut", "reflected", "`AdaptiveKernel`", "`DensityMap`"]]
+    lines, rows = [], [["truth and region, n", "kernel", "cut", "reflected", "`AdaptiveKernel`", "`DensityMap`"]]
     coast = [["within 50 km of the coast", "kernel", "cut", "reflected", "`DensityMap`"]]
     bands = []
     for name, n, limit, ours, kernels in simulated():
@@ -86,7 +87,7 @@ def map_rows():
         ]
         where = "United States" if maps.FUNCTIONS[name][1] == "usa" else "hemisphere"
         numbers = [f"{value:.4f}" for value in (plain[0], cut[0], reflected[0], kernels["adaptive"])]
-        table.append([f"{name}, {where}, {n:,}", *numbers, f"**{ours['divergence']:.4f}**"])
+        rows.append([f"{name}, {where}, {n:,}", *numbers, f"**{ours['divergence']:.4f}**"])
         bands.append((ours["covered"], ours["covered area"]))
         if where == "United States":
             lines.append(("… error of the log density next to the coast", ours["coast"], "", (0, COAST)))
@@ -101,7 +102,7 @@ def map_rows():
         f"({100 * min(mass for mass, _ in bands):.0f} to {100 * max(mass for mass, _ in bands):.0f} % of the mass, "
         f"{100 * min(area for _, area in bands):.0f} to {100 * max(area for _, area in bands):.0f} % of the area)."
     )
-    _write("simulated", "\n\n".join([_table(table), _table(coast), text]))
+    _write("simulated", "\n\n".join([table(rows), table(coast), text]))
     return lines
 
 
@@ -111,19 +112,19 @@ def hazard_rows():
         return []
     lines = []
     ours = ["`DensityMap`", "`AdaptiveKernel`", "chosen", "copies", "chosen, without copies"]
-    table = [["places, whole Earth", "rows", "score-based", *ours]]
+    first = [["places, whole Earth", "rows", "score-based", *ours]]
     for name in hazards.NAMES:
         X = hazards.rows(name)
         scores, chosen, without, copies = judged(X, tmsm.Everywhere(tmsm.Sphere(2)))
         lines.append((f"{name}, whole Earth: mean negative log density", chosen, "nats", (-10, HAZARDS[name])))
-        table.append([name, f"{len(X):,}", f"{STATED[name]:.2f}", *_numbers(scores, chosen, without, copies)])
+        first.append([name, f"{len(X):,}", f"{STATED[name]:.2f}", *_numbers(scores, chosen, without, copies)])
     second = [["places inside a border", "rows", "border ignored", *ours]]
     for name, words, X, border, ignored in inside_borders():
         scores, chosen, without, copies = judged(X, border)
         lines.append((f"{name}, {words}: mean negative log density", chosen, "nats", (-10, ignored)))
         numbers = _numbers(scores, chosen, without, copies)
         second.append([f"{name}, {words}", f"{len(X):,}", f"{ignored:.2f}", *numbers])
-    _write("hazards", _table(table) + "\n\n" + _table(second))
+    _write("hazards", table(first) + "\n\n" + table(second))
     return lines
 
 
@@ -132,13 +133,6 @@ def _numbers(scores, chosen, without, copies):
     return [*own, f"**{chosen:.2f}**", f"{100 * copies:.1f} %", f"{without:.2f}"]
 
 
-def _table(rows):
-    head, *body = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([head, "| " + " | ".join(["---"] * len(rows[0])) + " |", *body])
-
-
 def _write(name, text):
     """Put tables between their marks on the page."""
-    begin, end = f"<!-- measured: {name} -->", f"<!-- end of {name} -->"
-    before, rest = PAGE.read_text().split(begin)
-    PAGE.write_text(f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}")
+    PAGE.write_text(placed(PAGE.read_text(), name, text))

@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 import tmsm
+from tmsm.models.spherical import placed_round
 from tmsm.models.von_mises_fisher import mean_resultant
 
 
@@ -25,6 +26,17 @@ def test_von_mises_fisher_draws_have_the_right_moments(D, kappa):
     across = X - (X @ mu)[:, None] * mu
     across /= np.linalg.norm(across, axis=1)[:, None]
     assert np.abs(across.mean(axis=0)).max() < 4.5 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("D", [2, 3, 10, 100])
+def test_points_are_placed_at_their_distance_from_the_mean(D):
+    mu = np.arange(1.0, D + 1)
+    mu /= np.linalg.norm(mu)
+    deficit = np.geomspace(1e-12, 1.9, 2000)
+    X = placed_round(mu, deficit, np.random.default_rng(0))
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1.0, rtol=0, atol=4e-16)
+    # 1 − μ·x from the chord; rounding moves each of D coordinates by some 1e-16.
+    np.testing.assert_allclose(np.linalg.norm(X - mu, axis=1), np.sqrt(2.0 * deficit), rtol=1e-9, atol=1e-15)
 
 
 def test_von_mises_fisher_distribution_function():

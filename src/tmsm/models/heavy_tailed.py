@@ -18,6 +18,7 @@ from tmsm.models.orthants import Orthant
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.product_sets import ProductConstraint
 from tmsm.models.readings import Reading, length_reading
+from tmsm.models.spherical import placed_round
 from tmsm.models.tangents import Coefficient, Directions, Tangent
 
 __all__ = ["HeavyTailed"]
@@ -270,14 +271,7 @@ class HeavyTailed(NonlinearModel):
         degrees_of_freedom: float | None = None,
     ) -> FloatArray:
         mu, kappa, nu = self._checked(mean_direction, concentration, degrees_of_freedom)
-        # x = (1 − w) μ + sqrt(w (2 − w)) ξ: w = 1 − μ·x keeps its digits at high concentration.
-        w = _draw_deficit(n, kappa, 1.0 / nu, mu.size, rng)
-        xi = rng.standard_normal((n, mu.size))
-        xi -= (xi @ mu)[:, None] * mu
-        xi *= (np.sqrt(np.maximum(w * (2.0 - w), 0.0)) / np.linalg.norm(xi, axis=1))[:, None]
-        X: FloatArray = (1.0 - w)[:, None] * mu + xi
-        X /= np.linalg.norm(X, axis=1)[:, None]
-        return X
+        return placed_round(mu, _draw_deficit(n, kappa, 1.0 / nu, mu.size, rng), rng)
 
 
 def _check_degrees(value: Any) -> float:

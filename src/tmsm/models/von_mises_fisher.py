@@ -12,7 +12,7 @@ from tmsm.foundation.validation import check_concentration, check_unit_vector
 from tmsm.models.constraints import AffineSubspace, Constraint, FixedNorm, HalfLine, Unrestricted
 from tmsm.models.parameters import Field, Parameters
 from tmsm.models.readings import Reading, length_reading
-from tmsm.models.spherical import SphereFamily
+from tmsm.models.spherical import SphereFamily, placed_round
 from tmsm.models.tangents import Coefficient, Directions
 from tmsm.numerics.sphere_integral import sphere_mixture
 
@@ -168,15 +168,7 @@ class VonMisesFisher(SphereFamily):
         concentration: float | None = None,
     ) -> FloatArray:
         mu = check_unit_vector(mean_direction, "mean_direction")
-        kappa = self._kappa(concentration)
-        # x = (1 − u) μ + sqrt(u (2 − u)) ξ: u = 1 − μ·x keeps its digits at high concentration.
-        u = _draw_deficit(n, kappa, mu.size, rng)
-        xi = rng.standard_normal((n, mu.size))
-        xi -= (xi @ mu)[:, None] * mu
-        xi *= (np.sqrt(np.maximum(u * (2.0 - u), 0.0)) / np.linalg.norm(xi, axis=1))[:, None]
-        X: FloatArray = (1.0 - u)[:, None] * mu + xi
-        X /= np.linalg.norm(X, axis=1)[:, None]
-        return X
+        return placed_round(mu, _draw_deficit(n, self._kappa(concentration), mu.size, rng), rng)
 
     def _kappa(self, concentration: float | None) -> float:
         return check_concentration(self._known_or("concentration", concentration), at_least=0.0)
@@ -236,14 +228,17 @@ def concentration_from_resultant(resultant: float, D: int) -> float:
         raise EstimationError(
             f"The rows are so close together that the concentration is beyond {kappa:.1e}: check for duplicates."
         )
+    before = math.inf
     for _ in range(50):
         ratio, slope = mean_resultant(kappa, D)
         residual = ratio - resultant
         step = residual / slope
         # A is concave: Newton from the right may overshoot below zero, so at most halve.
         kappa = max(kappa - step, 0.5 * kappa)
-        if abs(step) <= 4 * np.finfo(float).eps * kappa or abs(residual) <= 1e-16:
+        # A has an error of a few units in the last place; steps that no longer shrink are that error.
+        if abs(residual) <= 1e-16 or 0.5 * before <= abs(step) <= 1e-8 * kappa:
             break
+        before = abs(step)
     return float(kappa)
 
 

@@ -1,0 +1,1 @@
+"""Other packages beside tmsm, on the same rows: ``make peers``. One file for each package."""
