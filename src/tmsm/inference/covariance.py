@@ -10,7 +10,7 @@ from tmsm.matching.equations import residual_squares
 from tmsm.matching.moments import StatisticSums
 from tmsm.matching.pilot import StatisticSquares
 from tmsm.matching.solve import Solution
-from tmsm.numerics.scaling import scaled_to_unit, solve_scaled
+from tmsm.numerics.scaling import condition_number, solve_scaled
 
 __all__ = [
     "inverse_information",
@@ -42,7 +42,7 @@ def moment_influence(solution: Solution) -> FloatArray:
 def inverse_information(information: FloatArray, tangent: FloatArray, n: float) -> FloatArray:
     """T (Tᵀ I T)⁻¹ Tᵀ / n: covariance of a maximum likelihood estimate on a (curved) family."""
     along = tangent.T @ information @ tangent
-    if not np.linalg.cond(scaled_to_unit(along)[0]) < 1e14:
+    if not condition_number(along) < 1e14:
         raise EstimationError(
             "The Fisher information at the estimate is singular: the rows do not determine every parameter. "
             "Use more rows, or fix what is known."
