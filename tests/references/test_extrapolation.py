@@ -138,6 +138,15 @@ def test_compare_shows_it_beside_the_fit_inside():
     assert "log-likelihood" not in str(matched)
 
 
+def test_compare_calls_fits_by_the_names_that_are_given():
+    X = seen()
+    fits = {"oval": tmsm.TruncatedMLE(tmsm.Kent(), CAP).fit(X), "round": tmsm.TruncatedMLE(MODEL, CAP).fit(X)}
+    named, plain = tmsm.compare(fits), tmsm.compare(list(fits.values()))
+    assert [one.name for one in named] == [list(fits)[one.index] for one in plain]
+    assert [one.criterion for one in named] == [one.criterion for one in plain]
+    assert "Kent" not in str(named)
+
+
 def test_groups_make_wider_intervals():
     X = seen()
     groups = np.arange(len(X)) // 100

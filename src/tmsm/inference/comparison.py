@@ -26,7 +26,7 @@ class ComparedFit:
     Attributes
     ----------
     name
-        The estimator and its model.
+        The name that was given, or the estimator and its model.
     method
         The weight that was used, and whether a step towards the likelihood followed.
     n_parameters
@@ -109,7 +109,9 @@ class Comparison(Sequence[ComparedFit]):
         )
 
 
-def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None = None) -> Comparison:
+def compare(
+    fits: Sequence[Fitted] | Mapping[str, Fitted], *, extrapolate: Mapping[str, Region] | None = None
+) -> Comparison:
     """Order fits of the same rows by the score-matching information criterion.
 
     The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction because the model
@@ -119,8 +121,9 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
     Parameters
     ----------
     fits
-        Fitted estimators, all of the same rows and region. `NaiveMLE` has no region; it is judged by how well its
-        density describes the rows inside the region of the others.
+        Fitted estimators, all of the same rows and region, in a list, or with names of your own for the table:
+        ``{"round": one, "oval": other}``. `NaiveMLE` has no region; it is judged by how well its density describes the
+        rows inside the region of the others.
     extrapolate
         Regions by name, such as ``{"0–250 km": border.surroundings(0, 250 / 6371)}``. For each fit the table then shows
         the number of rows expected there for each row seen, with its standard error. Families that fit equally well may
@@ -137,14 +140,16 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
     >>> X = tmsm.VonMisesFisher().sample(
     ...     500, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0
     ... )
-    >>> models = [tmsm.VonMisesFisher(), tmsm.Bingham()]
-    >>> table = tmsm.compare([tmsm.ScoreMatching(model, region).fit(X) for model in models])
-    >>> table[0].name
+    >>> fits = [tmsm.ScoreMatching(model, region).fit(X) for model in (tmsm.VonMisesFisher(), tmsm.Bingham())]
+    >>> tmsm.compare(fits)[0].name
     'ScoreMatching: VonMisesFisher(concentration=None)'
+    >>> tmsm.compare({"round": fits[0], "axial": fits[1]})[0].name
+    'round'
     """
     if isinstance(fits, Fitted):
         raise InvalidTypeError("compare takes a list of fits: compare([one, other]).")
-    fits = list(fits)
+    names = [str(name) for name in fits] if isinstance(fits, Mapping) else []
+    fits = list(fits.values()) if isinstance(fits, Mapping) else list(fits)
     if not fits:
         raise InvalidInputError("compare needs at least one fit.")
     for fit in fits:
@@ -185,7 +190,7 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
         goodness = None if one.ignores_truncation and one.region.has_border else one.goodness_of_fit
         table.append(
             ComparedFit(
-                one.title,
+                names[k] if names else one.title,
                 one.method,
                 one.n_free,
                 criterion.value,
