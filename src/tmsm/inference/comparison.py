@@ -16,6 +16,7 @@ from tmsm.regions import Region
 
 __all__ = ["ComparedFit", "Comparison", "compare"]
 
+_DIGITS = 9
 _OTHER_ROWS = "The fits are of different rows: only fits of the same rows can be compared."
 
 
@@ -34,7 +35,8 @@ class ComparedFit:
     criterion
         The information criterion: an estimate of J for new rows. Lower is better.
     difference
-        How much the criterion lies above the best one.
+        How much the criterion lies above the best one; zero where only rounding tells them apart. The fit with fewer
+        parameters is then the first.
     std_error
         Standard error of this difference, from the paired differences of the rows or of their groups.
     p_value
@@ -86,7 +88,8 @@ class Comparison(Sequence[ComparedFit]):
         heading = ["", "weight", "parameters", "criterion", "above the best", "goodness of fit"]
         rows = [[*heading, *["log-likelihood"] * likely, *first.extrapolations]]
         for fit in self.fits:
-            above = "" if fit is first else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
+            above = "0" if fit.difference == 0.0 else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
+            above = "" if fit is first else above
             goodness = "" if fit.p_value is None else readable_p(fit.p_value)
             row = [fit.name, fit.method, str(fit.n_parameters), f"{fit.criterion:.6g}", above, goodness]
             row += [] if fit.log_likelihood is None else [f"{fit.log_likelihood:.6g}"]
@@ -180,7 +183,8 @@ def compare(
     likelihoods = [one.log_likelihood for one in found]
     likely = all(np.isfinite(value) for value in likelihoods)
     criteria = [one.criterion for one in found]
-    order = np.argsort([criterion.value for criterion in criteria], kind="stable")
+    # A family within another one may give the same fit, but for rounding: the one with fewer parameters comes first.
+    order = sorted(range(len(found)), key=lambda k: (float(f"{criteria[k].value:.{_DIGITS}g}"), found[k].n_free))
     best = criteria[order[0]]
     table = []
     for k in order:
@@ -194,15 +198,20 @@ def compare(
                 one.method,
                 one.n_free,
                 criterion.value,
-                criterion.value - best.value,
+                _difference(criterion.value, best.value),
                 float(np.sqrt(np.sum(apart**2))),
                 None if goodness is None else goodness.p_value,
-                int(k),
+                k,
                 likelihoods[k] if likely else None,
                 {name: beyond.rows_in(ring) for name, ring in rings.items()},
             )
         )
     return Comparison(tuple(table))
+
+
+def _difference(value: float, best: float) -> float:
+    """How much a criterion lies above the best one; zero where only rounding tells them apart."""
+    return 0.0 if f"{value:.{_DIGITS}g}" == f"{best:.{_DIGITS}g}" else value - best
 
 
 def _check_regions(regions: Any) -> dict[str, Region]:
