@@ -24,8 +24,8 @@
 # The data are simulated, so that the truth is known, and so that we can judge the conclusion at the end. The gallery
 # has [real storms](../docs/gallery.md) with the same border.
 #
-# **You need** `pip install 'tmsm[plot,report]' pandas` and about ten minutes. The notebook itself runs in half a
-# minute.
+# **You need** the extras `plot` and `report`, and pandas (in a checkout: `pip install '.[plot,report]' pandas`), and
+# about ten minutes. The notebook itself runs in half a minute.
 #
 # ## The question
 #
@@ -54,7 +54,9 @@ land = tmsm.datasets.load_border("usa")
 folder = Path("coast-files")
 folder.mkdir(exist_ok=True)
 lon, lat = tmsm.xyz_to_lonlat(all_birds[land.contains(all_birds)])
-pd.DataFrame({"longitude": lon, "latitude": lat}).to_csv(folder / "sightings.csv", index=False)
+pd.DataFrame({"longitude": lon, "latitude": lat}).to_csv(
+    folder / "sightings.csv", index=False
+)
 written = (folder / "border.geojson").write_text(json.dumps(land.to_geojson()))
 
 # %% [markdown]
@@ -104,7 +106,9 @@ print(first.summary())
 
 # %%
 print(f"goodness of fit: p = {first.goodness_of_fit_.p_value:.1g}")
-print(f"Stein test:      p = {tmsm.stein_test(first, X, random_state=0).p_value:.1g}")
+print(
+    f"Stein test:      p = {tmsm.stein_test(first, X, random_state=0).p_value:.1g}"
+)
 
 # %% [markdown]
 # **The diagnostics.** They compare the rows with what the model expects, by the distance to the border and by the
@@ -145,7 +149,10 @@ models = {
     "three round": tmsm.Mixture(round_cluster, 3),
     "two and background": tmsm.Mixture(round_cluster, 2, background=True),
 }
-fits = {name: tmsm.TruncatedMLE(model, border).fit(sightings) for name, model in models.items()}
+fits = {
+    name: tmsm.TruncatedMLE(model, border).fit(sightings)
+    for name, model in models.items()
+}
 tmsm.compare(fits)
 
 # %% [markdown]
@@ -199,11 +206,20 @@ diagnostics = best.plot_diagnostics()
 
 # %%
 EARTH = 6371.0  # kilometres
-rings = {f"{a}–{b} km": border.surroundings(a / EARTH, b / EARTH) for a, b in ((0, 250), (250, 500), (500, 1000))}
+rings = {
+    f"{a}–{b} km": border.surroundings(a / EARTH, b / EARTH)
+    for a, b in ((0, 250), (250, 500), (500, 1000))
+}
 chosen = ("two round", "three round", "Fisher–Bingham", "one oval", "one round")
 table = tmsm.compare({name: fits[name] for name in chosen}, extrapolate=rings)
 for row in table:
-    print(f"{row.name:<15}", " ".join(f"| {name}: {one.in_words:<15}" for name, one in row.extrapolations.items()))
+    print(
+        f"{row.name:<15}",
+        " ".join(
+            f"| {name}: {one.in_words:<15}"
+            for name, one in row.extrapolations.items()
+        ),
+    )
 
 # %% [markdown]
 # Each error is valid *if its model is true*. Beyond 500 km the predictions of one oval and of one round cluster differ
@@ -228,12 +244,18 @@ print(again.summary() == best.summary())
 # %%
 found, error = best.params_, best.std_errors_
 for k in range(2):
-    away = EARTH * tmsm.Sphere(2).geodesic_distance(found.mean_direction[k], TRUTH["mean_direction"][k])[0]
-    print(f"component {k + 1}: {away:.0f} km from the true centre; error {EARTH * error.mean_direction[k]:.0f} km")
-    print(f"  κ = {found.concentration[k]:.0f} ± {error.concentration[k]:.0f}, truth {TRUTH['concentration'][k]:.0f}")
-    print(f"  share {found.shares[k]:.2f} ± {error.shares[k]:.2f}, truth {TRUTH['shares'][k]}")
+    away = tmsm.Sphere(2).geodesic_distance(
+        found.mean_direction[k], TRUTH["mean_direction"][k]
+    )[0]
+    print(f"component {k + 1}")
+    print(f"  distance to the true centre {EARTH * away:.0f} km", end=", ")
+    print(f"standard error {EARTH * error.mean_direction[k]:.0f} km")
+    for name in ("concentration", "shares"):
+        value, width = found[name][k], error[name][k]
+        print(f"  {name} {value:.3g} ± {width:.2g}, truth {TRUTH[name][k]}")
 for name, ring in rings.items():
-    print(f"{name}: {best.extrapolate(ring).in_words} predicted, truth {ring.contains(all_birds).sum() / len(X):.3f}")
+    truth = ring.contains(all_birds).sum() / len(X)
+    print(f"{name}: {best.extrapolate(ring).in_words}, truth {truth:.3f}")
 
 # %% [markdown]
 # Two clusters agree with the truth within about one and a half standard errors, in every number. One oval predicts

@@ -21,8 +21,8 @@
 # - how to ask a map for the share of a part of the region, and for the smallest area that holds half of the points,
 # - how to choose between two maps, and what a map cannot tell.
 #
-# **You need** `pip install 'tmsm[plot]'` and about ten minutes. The notebook itself runs in ten seconds. SciPy, which
-# `tmsm` uses anyway, provides the ordinary kernel density map.
+# **You need** the extra `plot` (in a checkout: `pip install '.[plot]'`) and about ten minutes. The notebook itself runs
+# in half a minute. SciPy, which `tmsm` uses anyway, provides the ordinary kernel density map.
 #
 # ## Nests in a reserve
 #
@@ -37,7 +37,19 @@ from scipy.stats import gaussian_kde
 
 import tmsm
 
-corners = [[0, 0], [6, -1.5], [11, 2.5], [16, -1], [22, 1], [28, -2], [33, 1], [35, 18], [24, 24], [11, 21], [2, 23]]
+corners = [
+    [0, 0],
+    [6, -1.5],
+    [11, 2.5],
+    [16, -1],
+    [22, 1],
+    [28, -2],
+    [33, 1],
+    [35, 18],
+    [24, 24],
+    [11, 21],
+    [2, 23],
+]
 reserve = tmsm.Polygon(np.array(corners, dtype=float))
 
 # %% [markdown]
@@ -46,12 +58,17 @@ reserve = tmsm.Polygon(np.array(corners, dtype=float))
 # other maximum lies inland. Some nests are spread evenly over the reserve.
 
 # %%
-TRUE_MODEL = tmsm.Mixture(tmsm.MultivariateNormal(isotropic=True), 2, background=True)
+TRUE_MODEL = tmsm.Mixture(
+    tmsm.MultivariateNormal(isotropic=True), 2, background=True
+)
 TRUTH = {
     "shares": [0.55, 0.25],
     "background_share": 0.2,
     "mean": [[17.0, -2.0], [26.0, 15.0]],
-    "covariance": [16.0 * np.eye(2), 9.0 * np.eye(2)],  # standard deviations of 4 and 3 km
+    "covariance": [
+        16.0 * np.eye(2),
+        9.0 * np.eye(2),
+    ],  # standard deviations of 4 and 3 km
 }
 nests = TRUE_MODEL.sample(1200, reserve, random_state=0, **TRUTH)
 print(f"{len(nests)} nests, all inside: {reserve.contains(nests).all()}")
@@ -66,7 +83,10 @@ print(f"{len(nests)} nests, all inside: {reserve.contains(nests).all()}")
 # %%
 kernel = gaussian_kde(nests.T)
 draws = kernel.resample(100_000, seed=0).T
-print(f"{100 * (1 - reserve.contains(draws).mean()):.0f} % of the mass of the ordinary map lies outside the reserve.")
+lost = 1.0 - reserve.contains(draws).mean()
+print(
+    f"{100 * lost:.0f} % of the mass of the ordinary map lies outside the reserve."
+)
 
 # %% [markdown]
 # No nest can lie outside. The mass that the map puts there is missing inside, and it is missing next to the border.
@@ -118,7 +138,9 @@ display = smooth.plot(what="error")
 # The next picture shows the truth and all three maps in the same colours.
 
 # %% alt="Four maps in the same colours: the truth, the smooth map, the kernel map, and the ordinary kernel map"
-grid_x, grid_y = np.meshgrid(np.arange(-0.5, 36.0, 0.15), np.arange(-2.5, 25.0, 0.15))
+grid_x, grid_y = np.meshgrid(
+    np.arange(-0.5, 36.0, 0.15), np.arange(-2.5, 25.0, 0.15)
+)
 grid = np.column_stack([grid_x.ravel(), grid_y.ravel()])
 inside = reserve.contains(grid)
 panels = {
@@ -127,11 +149,15 @@ panels = {
     "kernel map": kernels.logpdf(grid),
     "ordinary map": kernel.logpdf(grid.T),
 }
-figure, axes = plt.subplots(2, 2, figsize=(9.0, 6.6), layout="constrained", sharex=True, sharey=True)
+figure, axes = plt.subplots(
+    2, 2, figsize=(9.0, 6.6), layout="constrained", sharex=True, sharey=True
+)
 top = np.exp(panels["truth"]).max()
 for ax, (name, log_density) in zip(axes.flat, panels.items(), strict=True):
     shown = np.where(inside, np.exp(log_density), np.nan).reshape(grid_x.shape)
-    image = ax.pcolormesh(grid_x, grid_y, shown, vmin=0.0, vmax=top, shading="nearest", rasterized=True)
+    image = ax.pcolormesh(
+        grid_x, grid_y, shown, vmin=0.0, vmax=top, rasterized=True
+    )
     ax.fill(*np.array(corners).T, fill=False, color="black", lw=1)
     ax.set(title=name, aspect="equal")
 bar = figure.colorbar(image, ax=axes, label="nests per km², as a share of all")
@@ -147,11 +173,17 @@ bar = figure.colorbar(image, ax=axes, label="nests per km², as a share of all")
 new = TRUE_MODEL.sample(20_000, reserve, random_state=1, **TRUTH)
 true_log = TRUE_MODEL.logpdf(new, reserve, **TRUTH)
 near = reserve.border_distance(new)[0] < 1.0
-logs = {"smooth map": smooth.logpdf(new), "kernel map": kernels.logpdf(new), "ordinary map": kernel.logpdf(new.T)}
+logs = {
+    "smooth map": smooth.logpdf(new),
+    "kernel map": kernels.logpdf(new),
+    "ordinary map": kernel.logpdf(new.T),
+}
 results = {}
 for name, log_density in logs.items():
-    results[name] = np.mean(true_log - log_density), np.mean((log_density - true_log)[near])
-    print(f"{name:<13} divergence {results[name][0]:.3f}, near the border mean log(map / truth) {results[name][1]:.2f}")
+    difference = log_density - true_log
+    results[name] = -np.mean(difference), np.mean(difference[near])
+    print(f"{name:<13} divergence {results[name][0]:.3f}", end=", ")
+    print(f"mean of log(map / truth) near the border {results[name][1]:.2f}")
 
 # %% [markdown]
 # The divergence of the ordinary map is several times as large as that of the others. Near the border it is too low by a
@@ -168,7 +200,7 @@ covered = {}
 for name, one in (("smooth map", smooth), ("kernel map", kernels)):
     low, high = one.interval(new)
     covered[name] = np.mean((low <= true_log) & (true_log <= high))
-    print(f"{name}: the band contains the truth for {100 * covered[name]:.0f} % of the new points")
+    print(f"{name}: the band contains the truth for {100 * covered[name]:.0f} %")
 
 # %% [markdown]
 # Two kinds of error exist: chance, because another sample would give another map; and the bias of the smoothing, which
@@ -183,11 +215,14 @@ for name, one in (("smooth map", smooth), ("kernel map", kernels)):
 
 # %%
 shore = np.array(corners[:7], dtype=float)
-strip = tmsm.Polygon(np.vstack([shore - np.array([0.0, 1.0]), shore[::-1] + np.array([0.0, 2.0])]))
+strip = tmsm.Polygon(
+    np.vstack([shore - np.array([0.0, 1.0]), shore[::-1] + np.array([0.0, 2.0])])
+)
 share = smooth.share(reserve & strip)
 low, high = share.confidence_interval()
-print(f"expected: {100 * share:.1f} % of the nests ({100 * low:.1f} to {100 * high:.1f} %)")
-print(f"the sample: {100 * strip.contains(nests).mean():.1f} %, the truth: {100 * strip.contains(new).mean():.1f} %")
+print(f"expected: {100 * share:.1f} % ({100 * low:.1f} to {100 * high:.1f} %)")
+for name, points in (("sample", nests), ("truth", new)):
+    print(f"{name}: {100 * strip.contains(points).mean():.1f} %")
 
 # %% [markdown]
 # **The core area.** The smallest area that holds half of the mass is often called the core of a home range. It may have

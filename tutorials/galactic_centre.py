@@ -21,8 +21,8 @@
 # - how to read an estimate, its error and its confidence region,
 # - how to check that the answer does not depend on a choice that you made.
 #
-# **You need** `pip install 'tmsm[plot]'` and about five minutes. The notebook itself runs in some seconds. No knowledge
-# of the method is needed.
+# **You need** the extra `plot` (in a checkout: `pip install '.[plot]'`) and about five minutes. The notebook itself
+# runs in some seconds. No knowledge of the method is needed.
 
 # %%
 import matplotlib.pyplot as plt
@@ -54,7 +54,9 @@ for k in range(3):
 LIMIT = -20.0  # degrees
 seen = clusters.declination > LIMIT
 X = clusters.X[seen]  # unit vectors, one row for each cluster
-print(f"{seen.sum()} of {len(clusters)} clusters can be seen; X has the shape {X.shape}.")
+print(
+    f"{len(X)} of {len(clusters)} clusters can be seen; X has the shape {X.shape}."
+)
 
 # %% [markdown]
 # `tmsm` works with unit vectors. `clusters.X` has them already; for a table of your own
@@ -97,13 +99,16 @@ sagittarius = tmsm.lonlat_to_xyz(266.417, -29.008)
 
 def distance(fit):
     """Degrees between the fitted centre and Sagittarius A*."""
-    return np.degrees(tmsm.Sphere(2).geodesic_distance(fit.params_.mean_direction, sagittarius)[0])
+    return np.degrees(
+        tmsm.Sphere(2).geodesic_distance(fit.params_.mean_direction, sagittarius)[0]
+    )
 
 
 def show(name, fit):
     lon, lat = tmsm.xyz_to_lonlat(fit.params_.mean_direction)
     error = np.degrees(fit.std_errors_.mean_direction)
-    print(f"{name}: ({lon % 360:.0f}°, {lat:.0f}°) ± {error:.0f}°, {distance(fit):.0f}° from Sagittarius A*")
+    print(f"{name}: ({lon % 360:.0f}°, {lat:.0f}°) ± {error:.0f}°,", end=" ")
+    print(f"{distance(fit):.0f}° from Sagittarius A*")
 
 
 show("ignoring the region", naive)
@@ -147,7 +152,9 @@ print(fit.summary())
 
 # %%
 print("The region contains Sagittarius A*:", fit.covers(sagittarius))
-print("The region of the fit without a region contains it:", naive.covers(sagittarius))
+print(
+    "The region of the fit without a region contains it:", naive.covers(sagittarius)
+)
 print(fit.confidence_region("mean_direction"))
 
 # %% [markdown]
@@ -156,9 +163,14 @@ print(fit.confidence_region("mean_direction"))
 # inside.
 
 # %% alt="The sky: the clusters that were seen, the border, and the centres of both fits with 95 % regions"
-marks = {"Sagittarius A*": sagittarius, "clusters that were not seen": clusters.X[~seen]}
+marks = {
+    "Sagittarius A*": sagittarius,
+    "clusters that were not seen": clusters.X[~seen],
+}
 fits = {"with the region": fit, "ignoring the region": naive}
-display = tmsm.FitDisplay.from_estimators(fits, frame="icrs", marks=marks, density=False)
+display = tmsm.FitDisplay.from_estimators(
+    fits, frame="icrs", marks=marks, density=False
+)
 
 # %% [markdown]
 # ## Was it luck?
@@ -184,35 +196,53 @@ print("Its 95 % region contains Sagittarius A*:", exact.covers(sagittarius))
 limits = np.arange(-34, 1, 2)
 found = []
 for limit in limits:
-    rows, cap = clusters.X[clusters.declination > limit], tmsm.Cap([0.0, 0.0, 1.0], np.radians(90.0 - limit))
-    estimators = tmsm.ScoreMatching(model, cap), tmsm.TruncatedMLE(model, cap), tmsm.NaiveMLE(model)
+    rows, cap = (
+        clusters.X[clusters.declination > limit],
+        tmsm.Cap([0.0, 0.0, 1.0], np.radians(90.0 - limit)),
+    )
+    estimators = (
+        tmsm.ScoreMatching(model, cap),
+        tmsm.TruncatedMLE(model, cap),
+        tmsm.NaiveMLE(model),
+    )
     found.append([distance(estimator.fit(rows)) for estimator in estimators])
 found = np.array(found)
 print("Mean distance to Sagittarius A*, in degrees:")
-for name, value in zip(("score matching", "exact likelihood", "ignoring the region"), found.mean(axis=0), strict=True):
+for name, value in zip(
+    ("score matching", "exact likelihood", "ignoring the region"),
+    found.mean(axis=0),
+    strict=True,
+):
     print(f"  {name:<20} {value:.0f}")
 closer = (found[:, 0] < found[:, 2]).sum()
-print(f"Score matching is closer than the fit that ignores the region at {closer} of {len(limits)} limits.")
+print(
+    f"Score matching is closer than the fit that ignores the region at {closer} limits."
+)
 
 # %% alt="Distance to the true centre at 18 southern limits, for three fits"
 figure, ax = plt.subplots(figsize=(7.0, 3.8), layout="constrained")
 ax.plot(limits, found[:, 0], "o-", color="#0072B2", ms=5, label="score matching")
 ax.plot(limits, found[:, 1], "s:", color="#009E73", ms=5, label="exact likelihood")
-ax.plot(limits, found[:, 2], "X-", color="#D55E00", ms=5, label="ignoring the region")
+ax.plot(
+    limits, found[:, 2], "X-", color="#D55E00", ms=5, label="ignoring the region"
+)
 ax.axvline(LIMIT, color="0.6", ls="--", lw=1)
-ax.set(xlabel="southern limit of the view (declination, degrees)", ylabel="distance to Sagittarius A* (degrees)")
+ax.set(
+    xlabel="southern limit of the view (declination, degrees)",
+    ylabel="distance to Sagittarius A* (degrees)",
+)
 ax.set_ylim(bottom=0.0)
 legend = ax.legend(frameon=False)
 
 # %% [markdown]
 # The dashed line is our limit. Three things can be read from this picture:
 #
-# - South of −28° the view contains the centre, or nearly. All three fits are then about equally good. If little is cut
-#   off, little is lost by ignoring it.
-# - North of −28° the fit that ignores the region becomes worse with every degree. Both fits with the region stay within
-#   30° of the centre.
-# - −20° and −18° are the luckiest of all limits. With another limit you would have found the centre to about 10° or
-#   20°, as the standard errors say.
+# - At −28° and south of it the view contains the centre, or nearly. All three fits are then about equally good. If
+#   little is cut off, little is lost by ignoring it.
+# - North of −28° the fit that ignores the region becomes worse and worse. Both fits with the region stay within 30° of
+#   the centre.
+# - −20° and −18° are the luckiest of all limits. With the other limits score matching is between 4° and 27° away from
+#   the centre.
 #
 # These 18 fits are not independent, because they share most of their clusters.
 #

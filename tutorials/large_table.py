@@ -22,8 +22,9 @@
 # - how to save sums and to add them later, without the rows,
 # - how to use several threads, and Dask.
 #
-# **You need** `pip install 'tmsm[geo,plot]'`, of which pyarrow reads Parquet files, and about ten minutes. The last
-# section needs `pip install 'tmsm[dask]'`. The notebook itself runs in half a minute.
+# **You need** the extras `geo` and `plot` (in a checkout: `pip install '.[geo,plot]'`; pyarrow, which reads Parquet
+# files, is in `geo`), and about ten minutes. The last section needs the extra `dask`. The notebook itself runs in half
+# a minute.
 #
 # ## A folder of files
 #
@@ -44,16 +45,27 @@ ROWS, FILES = 400_000, 8
 TRUTH = {"mean_direction": tmsm.lonlat_to_xyz(266.4, -29.0), "concentration": 1.0}
 
 model = tmsm.VonMisesFisher()
-view = tmsm.Cap([0.0, 0.0, 1.0], radius=np.radians(110.0))  # north of declination −20°
+view = tmsm.Cap(
+    [0.0, 0.0, 1.0], radius=np.radians(110.0)
+)  # north of declination −20°
 folder = Path(tempfile.mkdtemp()) / "survey"
 folder.mkdir()
 rng = np.random.default_rng(0)
 for night in range(FILES):
-    lon, lat = tmsm.xyz_to_lonlat(model.sample(ROWS // FILES, view, random_state=rng, **TRUTH))
-    columns = {"ra": lon % 360.0, "dec": lat, "magnitude": rng.uniform(12.0, 20.0, len(lon))}
+    lon, lat = tmsm.xyz_to_lonlat(
+        model.sample(ROWS // FILES, view, random_state=rng, **TRUTH)
+    )
+    columns = {
+        "ra": lon % 360.0,
+        "dec": lat,
+        "magnitude": rng.uniform(12.0, 20.0, len(lon)),
+    }
     columns["field"] = rng.integers(0, 200, len(lon))
-    pq.write_table(pa.table(columns), folder / f"night-{night}.parquet", row_group_size=10_000)
-print(f"{ROWS:,} rows in {FILES} files, {sum(p.stat().st_size for p in folder.iterdir()) / 1e6:.0f} MB")
+    pq.write_table(
+        pa.table(columns), folder / f"night-{night}.parquet", row_group_size=10_000
+    )
+size = sum(path.stat().st_size for path in folder.iterdir())
+print(f"{ROWS:,} rows in {FILES} files, {size / 1e6:.0f} MB")
 
 # %% [markdown]
 # ## Fit the folder
@@ -76,7 +88,9 @@ print(fit.summary())
 table = pq.read_table(folder, columns=["ra", "dec"])
 X = tmsm.lonlat_to_xyz(table["ra"].to_numpy(), table["dec"].to_numpy())
 in_memory = tmsm.ScoreMatching(model, view).fit(X)
-distance = np.abs(fit.natural_params_ - in_memory.natural_params_) / np.sqrt(np.diag(in_memory.covariance_))
+distance = np.abs(fit.natural_params_ - in_memory.natural_params_) / np.sqrt(
+    np.diag(in_memory.covariance_)
+)
 print("largest difference below 1e-6 standard errors:", distance.max() < 1e-6)
 
 # %% [markdown]
@@ -111,8 +125,14 @@ for times in (2, 4, 8):
     for path in folder.iterdir():
         for k in range(times):
             (part / f"{k}-{path.name}").hardlink_to(path)
-    memory[times] = largest(tmsm.ScoreMatching(model, view).fit, part), largest(read_all, part)
-    print(f"{times * ROWS:>9,} rows:", "fit of the folder {:.0f} MB, array {:.0f} MB".format(*memory[times]))
+    memory[times] = (
+        largest(tmsm.ScoreMatching(model, view).fit, part),
+        largest(read_all, part),
+    )
+    print(
+        f"{times * ROWS:>9,} rows:",
+        "fit of the folder {:.0f} MB, array {:.0f} MB".format(*memory[times]),
+    )
 
 # %% [markdown]
 # The array grows with the number of rows, and the memory of the fit hardly does. It holds some blocks of rows, and a
@@ -127,7 +147,7 @@ from tmsm.data.table_source import open_table
 
 source = open_table(folder)
 sizes = [len(block.X) for block in source.blocks(16_384)]
-print(f"{len(source):,} rows in {len(sizes)} blocks, the largest has {max(sizes):,} rows")
+print(f"{len(source):,} rows in {len(sizes)} blocks of at most {max(sizes):,} rows")
 
 # %% [markdown]
 # ## Some of the rows, and groups
@@ -137,10 +157,13 @@ print(f"{len(source):,} rows in {len(sizes)} blocks, the largest has {max(sizes)
 # table are independent, so that the groups hardly change the error.)
 
 # %%
-bright = tmsm.ScoreMatching(model, view).fit(open_table(folder, where="magnitude < 15"))
+bright = tmsm.ScoreMatching(model, view).fit(
+    open_table(folder, where="magnitude < 15")
+)
 grouped = tmsm.ScoreMatching(model, view).fit(folder, groups="field")
-for name, one in (("all rows", fit), ("bright stars", bright), ("all rows, in groups", grouped)):
-    print(f"{name:<20} {one.n_samples_:>7,} κ = {one.params_.concentration:.4f} ± {one.std_errors_.concentration:.4f}")
+for name, one in {"all rows": fit, "bright": bright, "in groups": grouped}.items():
+    kappa, error = one.params_.concentration, one.std_errors_.concentration
+    print(f"{name:<10} {one.n_samples_:>7,} rows, κ = {kappa:.4f} ± {error:.4f}")
 
 # %% [markdown]
 # ## Rows that arrive piece by piece
@@ -153,7 +176,13 @@ stream = tmsm.ScoreMatching(model, view)
 course = []
 for path in sorted(folder.iterdir()):
     stream.partial_fit(pq.read_table(path, columns=["ra", "dec"]))
-    course.append([stream.n_samples_, stream.params_.concentration, stream.std_errors_.concentration])
+    course.append(
+        [
+            stream.n_samples_,
+            stream.params_.concentration,
+            stream.std_errors_.concentration,
+        ]
+    )
     print("{:>7,} rows: κ = {:.4f} ± {:.4f}".format(*course[-1]))
 
 # %% alt="The estimate of κ with its interval after each night; the intervals become shorter and contain the truth"
@@ -178,7 +207,9 @@ text = ax.set(xlabel="rows", ylabel="κ with its 95 % interval", xlim=(0.0, None
 # %%
 paths = sorted(folder.iterdir())
 read = [pq.read_table(path, columns=["ra", "dec"]) for path in paths]
-tmsm.ScoreMatching(model, view).partial_fit(read[0]).moments_.save(folder.parent / "start.npz")
+tmsm.ScoreMatching(model, view).partial_fit(read[0]).moments_.save(
+    folder.parent / "start.npz"
+)
 for night in range(1, FILES):  # on each machine
     begun = tmsm.load_moments(folder.parent / "start.npz").cleared()
     part = tmsm.ScoreMatching.from_moments(begun).partial_fit(read[night])
@@ -189,8 +220,12 @@ total = tmsm.load_moments(folder.parent / "start.npz")  # anywhere, without the 
 for night in range(1, FILES):
     total = total + tmsm.load_moments(folder.parent / f"part-{night}.npz")
 added = tmsm.ScoreMatching.from_moments(total)
-print(f"{added.n_samples_:,} rows, κ = {added.params_.concentration:.4f} ± {added.std_errors_.concentration:.4f}")
-print("the same as the stream:", np.allclose(added.natural_params_, stream.natural_params_, rtol=1e-9))
+kappa, error = added.params_.concentration, added.std_errors_.concentration
+print(f"{added.n_samples_:,} rows, κ = {kappa:.4f} ± {error:.4f}")
+print(
+    "the same as the stream:",
+    np.allclose(added.natural_params_, stream.natural_params_, rtol=1e-9),
+)
 
 # %% [markdown]
 # Sums that do not belong together are refused, with a message that says why.
@@ -221,7 +256,10 @@ import dask.array as da
 
 points = da.from_array(X, chunks=(50_000, 3))
 spread = tmsm.ScoreMatching(model, view).fit(points)
-print("the same estimate:", np.allclose(spread.natural_params_, in_memory.natural_params_, rtol=1e-9))
+print(
+    "the same estimate:",
+    np.allclose(spread.natural_params_, in_memory.natural_params_, rtol=1e-9),
+)
 
 # %% [markdown]
 # ## What was learned

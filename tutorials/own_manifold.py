@@ -22,8 +22,8 @@
 # - how to test the whole with simulated data,
 # - which other ways there are: coordinates with a metric, and a class of your own.
 #
-# **You need** `pip install 'tmsm[jax,plot]'` and about fifteen minutes. The notebook itself runs in half a minute. JAX
-# computes all derivatives, so you write no derivative by hand.
+# **You need** the extras `jax` and `plot` (in a checkout: `pip install '.[jax,plot]'`), and about fifteen minutes. The
+# notebook itself runs in half a minute. JAX computes all derivatives, so you write no derivative by hand.
 #
 # ## The problem
 #
@@ -46,7 +46,9 @@ LENGTH, TAPER = 1.5, 0.25
 
 
 def egg(x):
-    return (x[0] / LENGTH) ** 2 + (x[1] ** 2 + x[2] ** 2) * (1.0 + TAPER * x[0]) - 1.0
+    return (
+        (x[0] / LENGTH) ** 2 + (x[1] ** 2 + x[2] ** 2) * (1.0 + TAPER * x[0]) - 1.0
+    )
 
 
 surface = tmsm.LevelSet(egg, ambient_dim=3)
@@ -63,7 +65,9 @@ print(surface, "has the dimension", surface.dim)
 rough = np.array([[0.3, 0.5, 0.85], [-0.9, 0.1, 0.9]])
 print(surface.contains(rough), surface.contains(surface.nearest(rough)))
 try:
-    tmsm.ScoreMatching(tmsm.ExponentialFamily(lambda x: x, surface), tmsm.Everywhere(surface)).fit(rough)
+    tmsm.ScoreMatching(
+        tmsm.ExponentialFamily(lambda x: x, surface), tmsm.Everywhere(surface)
+    ).fit(rough)
 except ValueError as error:
     print(error)
 
@@ -125,10 +129,17 @@ def draw_cells(n, log_density, rng):
     """Cells in the visible part, as an array of shape (n, 3)."""
     kept = []
     while sum(map(len, kept)) < n:
-        s, angle = rng.uniform(-LENGTH, LENGTH, 10_000), rng.uniform(-np.pi, np.pi, 10_000)
+        s, angle = (
+            rng.uniform(-LENGTH, LENGTH, 10_000),
+            rng.uniform(-np.pi, np.pi, 10_000),
+        )
         square = (1.0 - (s / LENGTH) ** 2) / (1.0 + TAPER * s)  # of the radius at s
-        slope = -(2.0 * s / LENGTH**2 + TAPER * square) / (1.0 + TAPER * s)  # its derivative
-        X = np.column_stack([s, np.sqrt(square) * np.cos(angle), np.sqrt(square) * np.sin(angle)])
+        slope = -(2.0 * s / LENGTH**2 + TAPER * square) / (
+            1.0 + TAPER * s
+        )  # its derivative
+        X = np.column_stack(
+            [s, np.sqrt(square) * np.cos(angle), np.sqrt(square) * np.sin(angle)]
+        )
         weight = np.sqrt(square + 0.25 * slope**2) * np.exp(log_density(X))
         weight[~visible.contains(X)] = 0.0
         kept.append(X[rng.uniform(0.0, 20.0, len(X)) < weight])
@@ -170,7 +181,10 @@ print(fit.summary())
 ignoring = tmsm.ScoreMatching(family, tmsm.Everywhere(surface)).fit(cells)
 for name, one in (("with the border", fit), ("ignoring the border", ignoring)):
     values, errors = one.params_.coefficients, one.std_errors_.coefficients
-    print(f"{name:<20}", *(f"{a:6.2f} ± {b:.2f}" for a, b in zip(values, errors, strict=True)))
+    print(
+        f"{name:<20}",
+        *(f"{a:6.2f} ± {b:.2f}" for a, b in zip(values, errors, strict=True)),
+    )
 print(f"{'truth':<20}", *(f"{a:6.2f}       " for a in TRUTH))
 
 # %% [markdown]
@@ -185,11 +199,23 @@ print(f"{'truth':<20}", *(f"{a:6.2f}       " for a in TRUTH))
 
 # %%
 rng = np.random.default_rng(1)
-repeats = [tmsm.ScoreMatching(family, visible).fit(draw_cells(1500, linear, rng)) for _ in range(100)]
-away = np.array([(one.params_.coefficients - TRUTH) / one.std_errors_.coefficients for one in repeats])
+repeats = [
+    tmsm.ScoreMatching(family, visible).fit(draw_cells(1500, linear, rng))
+    for _ in range(100)
+]
+away = np.array(
+    [
+        (one.params_.coefficients - TRUTH) / one.std_errors_.coefficients
+        for one in repeats
+    ]
+)
 print("mean of (estimate − truth) / error:", away.mean(axis=0).round(2))
 print("its standard deviation:            ", away.std(axis=0).round(2))
-print("intervals that contain the truth:  ", (np.abs(away) < 1.96).sum(axis=0), "of 100")
+print(
+    "intervals that contain the truth:  ",
+    (np.abs(away) < 1.96).sum(axis=0),
+    "of 100",
+)
 
 # %% [markdown]
 # The mean is near zero (its own error is 0.1), the standard deviation is near one, and about 95 of 100 intervals
@@ -199,8 +225,16 @@ print("intervals that contain the truth:  ", (np.abs(away) < 1.96).sum(axis=0), 
 # %% alt="100 intervals of the third coefficient as vertical lines; nearly all cross the true value"
 figure, ax = plt.subplots(figsize=(7.0, 3.0), layout="constrained")
 for k, one in enumerate(repeats):
-    value, reach = one.params_.coefficients[2], 1.96 * one.std_errors_.coefficients[2]
-    ax.plot([k, k], [value - reach, value + reach], color="#0072B2" if abs(away[k, 2]) < 1.96 else "#D55E00", lw=1.5)
+    value, reach = (
+        one.params_.coefficients[2],
+        1.96 * one.std_errors_.coefficients[2],
+    )
+    ax.plot(
+        [k, k],
+        [value - reach, value + reach],
+        color="#0072B2" if abs(away[k, 2]) < 1.96 else "#D55E00",
+        lw=1.5,
+    )
 ax.axhline(TRUTH[2], color="black", lw=1, ls="--")
 text = ax.set(xlabel="repetition", ylabel="third coefficient")
 
@@ -215,7 +249,10 @@ text = ax.set(xlabel="repetition", ylabel="third coefficient")
 
 # %%
 def band(params, x):
-    return -0.5 * ((x[0] - params["position"]) * jnp.exp(-params["log_width"])) ** 2 + params["slope"] * x[2]
+    return (
+        -0.5 * ((x[0] - params["position"]) * jnp.exp(-params["log_width"])) ** 2
+        + params["slope"] * x[2]
+    )
 
 
 def true_band(X):
@@ -224,10 +261,13 @@ def true_band(X):
 
 banded = draw_cells(1500, true_band, np.random.default_rng(2))
 guess = {"position": 0.0, "log_width": 0.0, "slope": 0.0}
-other = tmsm.ScoreMatching(tmsm.LogDensity(band, guess, surface), visible).fit(banded)
+other = tmsm.ScoreMatching(tmsm.LogDensity(band, guess, surface), visible).fit(
+    banded
+)
 true_values = {"position": 0.4, "log_width": np.log(0.3), "slope": 0.5}
-for name, value in other.params_.items():
-    print(f"{name:<10} {value:6.3f} ± {other.std_errors_[name]:.3f}, truth {true_values[name]:.3f}")
+for name, truth in true_values.items():
+    value, error = other.params_[name], other.std_errors_[name]
+    print(f"{name:<10} {value:6.3f} ± {error:.3f}, truth {truth:.3f}")
 
 # %% [markdown]
 # Is the band needed? The first family can be fitted to these cells, too. The goodness of fit and `compare` tell the two
@@ -261,9 +301,14 @@ def metric(s):
 
 chart = Chart(metric, dim=2)
 in_chart = tmsm.Implicit(lambda s: height(s) - 0.2 - 0.1 * s[0], chart)
-same_family = tmsm.ExponentialFamily(lambda s: jnp.array([s[0], s[1], height(s)]), chart)
+same_family = tmsm.ExponentialFamily(
+    lambda s: jnp.array([s[0], s[1], height(s)]), chart
+)
 same = tmsm.ScoreMatching(same_family, in_chart).fit(cells[:, :2])
-print("the same coefficients:", np.allclose(same.natural_params_, fit.natural_params_, rtol=1e-6))
+print(
+    "the same coefficients:",
+    np.allclose(same.natural_params_, fit.natural_params_, rtol=1e-6),
+)
 
 # %% [markdown]
 # Both descriptions give the same estimate, as they must: lengths, areas and slopes on a surface do not depend on the
