@@ -99,7 +99,7 @@ print(first.summary())
 #
 # ## See what is wrong
 #
-# There are several ways to see this, and it is worth to know all of them.
+# There are several ways to see this, and it is worth knowing all of them.
 #
 # **The tests.** `goodness_of_fit_` checks equations that hold if the model is right. The kernel Stein test compares the
 # rows with the model through all smooth functions.
@@ -160,8 +160,8 @@ tmsm.compare(fits)
 #
 # - Heavy tails add nothing to one round cluster: their row has the same numbers.
 # - One oval is rejected by the goodness of fit.
-# - The wide family of Fisher and Bingham can have many shapes, and is nearly not rejected. But it has one parameter
-#   more than two round clusters, and its likelihood is lower.
+# - The family of Fisher and Bingham can have many shapes. The test rejects it at a level of 5 %, but not at 1 %. It has
+#   one parameter more than two round clusters, and its likelihood is lower.
 # - Two round clusters are not rejected.
 # - A third cluster or a background adds parameters and gains nothing. The criterion of the background is the same,
 #   because its estimated share is zero.
@@ -223,8 +223,8 @@ for row in table:
 
 # %% [markdown]
 # Each error is valid *if its model is true*. Beyond 500 km the predictions of one oval and of one round cluster differ
-# by seven standard errors. Both models are wrong, and their small errors say nothing. The models that are not clearly
-# rejected agree within their errors.
+# by seven standard errors. Both models are wrong, and their errors do not say by how much. The models that are not
+# clearly rejected agree within their errors.
 #
 # ## Write it down
 #
@@ -264,7 +264,7 @@ for name, ring in rings.items():
 # ## What the data cannot tell
 #
 # - **The shape at sea.** Nobody saw the birds there. The prediction continues the shape of the cluster on land. If the
-#   birds avoid the open sea, the rows on land do not show it, and no test can.
+#   birds avoid the open sea, the rows on land do not show it, and no test can show it.
 # - **Far from the border.** For the first 250 km all models that are not clearly rejected predict nearly the same
 #   number. Beyond 500 km their errors are a fifth of the number and more, even if the model is true.
 # - **What never comes to land.** A third group that stays over the ocean leaves no trace in these data.

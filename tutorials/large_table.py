@@ -196,7 +196,7 @@ text = ax.set(xlabel="rows", ylabel="κ with its 95 % interval", xlim=(0.0, None
 
 # %% [markdown]
 # Each row was read once. If rows are sorted, for example by declination, shuffle them before: the first rows fix the
-# scale of the weight.
+# scale of some weights, and a first estimate about which the sums are taken.
 #
 # ## Save sums, add them later
 #

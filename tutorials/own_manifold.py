@@ -219,8 +219,9 @@ print(
 
 # %% [markdown]
 # The mean is near zero (its own error is 0.1), the standard deviation is near one, and about 95 of 100 intervals
-# contain the truth. A mistake in the formula of the region or of the family would show here. The picture has all 100
-# intervals of the third coefficient. Those that miss the truth are red.
+# contain the truth. A mistake in the derivatives of the family, or errors that are too small, would show here. A wrong
+# formula of the region would not, because draws and fits use the same one. The picture has all 100 intervals of the
+# third coefficient. Those that miss the truth are orange.
 
 # %% alt="100 intervals of the third coefficient as vertical lines; nearly all cross the true value"
 figure, ax = plt.subplots(figsize=(7.0, 3.0), layout="constrained")
