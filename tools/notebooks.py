@@ -69,7 +69,7 @@ def _run_cell(cell: Cell, name: str, namespace: dict[str, Any]) -> None:
             cell.html = value._repr_html_()
         elif value is not None:
             print(repr(value))
-    cell.printed = printed.getvalue().rstrip()
+    cell.printed = "\n".join(line.rstrip() for line in printed.getvalue().rstrip().splitlines())
     for number in plt.get_fignums():
         cell.pictures.append(_drawn(plt.figure(number)))
     plt.close("all")

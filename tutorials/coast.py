@@ -105,10 +105,9 @@ print(first.summary())
 # rows with the model through all smooth functions.
 
 # %%
+stein = tmsm.stein_test(first, X, random_state=0)
 print(f"goodness of fit: p = {first.goodness_of_fit_.p_value:.1g}")
-print(
-    f"Stein test:      p = {tmsm.stein_test(first, X, random_state=0).p_value:.1g}"
-)
+print(f"Stein test:      p = {stein.p_value:.1g}")
 
 # %% [markdown]
 # **The diagnostics.** They compare the rows with what the model expects, by the distance to the border and by the
@@ -213,13 +212,10 @@ rings = {
 chosen = ("two round", "three round", "Fisher–Bingham", "one oval", "one round")
 table = tmsm.compare({name: fits[name] for name in chosen}, extrapolate=rings)
 for row in table:
-    print(
-        f"{row.name:<15}",
-        " ".join(
-            f"| {name}: {one.in_words:<15}"
-            for name, one in row.extrapolations.items()
-        ),
-    )
+    print(f"{row.name:<16}", end="")
+    for name, one in row.extrapolations.items():
+        print(f"{name}: {one.in_words:<16}", end="")
+    print()
 
 # %% [markdown]
 # Each error is valid *if its model is true*. Beyond 500 km the predictions of one oval and of one round cluster differ

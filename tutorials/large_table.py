@@ -125,14 +125,10 @@ for times in (2, 4, 8):
     for path in folder.iterdir():
         for k in range(times):
             (part / f"{k}-{path.name}").hardlink_to(path)
-    memory[times] = (
-        largest(tmsm.ScoreMatching(model, view).fit, part),
-        largest(read_all, part),
-    )
-    print(
-        f"{times * ROWS:>9,} rows:",
-        "fit of the folder {:.0f} MB, array {:.0f} MB".format(*memory[times]),
-    )
+    of_fit = largest(tmsm.ScoreMatching(model, view).fit, part)
+    memory[times] = of_fit, largest(read_all, part)
+    print(f"{times * ROWS:>9,} rows:", end=" ")
+    print("fit of the folder {:.0f} MB, array {:.0f} MB".format(*memory[times]))
 
 # %% [markdown]
 # The array grows with the number of rows, and the memory of the fit hardly does. It holds some blocks of rows, and a
@@ -176,13 +172,8 @@ stream = tmsm.ScoreMatching(model, view)
 course = []
 for path in sorted(folder.iterdir()):
     stream.partial_fit(pq.read_table(path, columns=["ra", "dec"]))
-    course.append(
-        [
-            stream.n_samples_,
-            stream.params_.concentration,
-            stream.std_errors_.concentration,
-        ]
-    )
+    kappa, error = stream.params_.concentration, stream.std_errors_.concentration
+    course.append([stream.n_samples_, kappa, error])
     print("{:>7,} rows: κ = {:.4f} ± {:.4f}".format(*course[-1]))
 
 # %% alt="The estimate of κ with its interval after each night; the intervals become shorter and contain the truth"

@@ -129,14 +129,11 @@ def draw_cells(n, log_density, rng):
     """Cells in the visible part, as an array of shape (n, 3)."""
     kept = []
     while sum(map(len, kept)) < n:
-        s, angle = (
-            rng.uniform(-LENGTH, LENGTH, 10_000),
-            rng.uniform(-np.pi, np.pi, 10_000),
-        )
-        square = (1.0 - (s / LENGTH) ** 2) / (1.0 + TAPER * s)  # of the radius at s
-        slope = -(2.0 * s / LENGTH**2 + TAPER * square) / (
-            1.0 + TAPER * s
-        )  # its derivative
+        s = rng.uniform(-LENGTH, LENGTH, 10_000)
+        angle = rng.uniform(-np.pi, np.pi, 10_000)
+        # The square of the radius at s, and its derivative.
+        square = (1.0 - (s / LENGTH) ** 2) / (1.0 + TAPER * s)
+        slope = -(2.0 * s / LENGTH**2 + TAPER * square) / (1.0 + TAPER * s)
         X = np.column_stack(
             [s, np.sqrt(square) * np.cos(angle), np.sqrt(square) * np.sin(angle)]
         )
@@ -203,19 +200,13 @@ repeats = [
     tmsm.ScoreMatching(family, visible).fit(draw_cells(1500, linear, rng))
     for _ in range(100)
 ]
-away = np.array(
-    [
-        (one.params_.coefficients - TRUTH) / one.std_errors_.coefficients
-        for one in repeats
-    ]
-)
+estimates = np.array([one.params_.coefficients for one in repeats])
+errors = np.array([one.std_errors_.coefficients for one in repeats])
+away = (estimates - TRUTH) / errors
 print("mean of (estimate − truth) / error:", away.mean(axis=0).round(2))
 print("its standard deviation:            ", away.std(axis=0).round(2))
-print(
-    "intervals that contain the truth:  ",
-    (np.abs(away) < 1.96).sum(axis=0),
-    "of 100",
-)
+covered = (np.abs(away) < 1.96).sum(axis=0)
+print("intervals that contain the truth:  ", covered, "of 100")
 
 # %% [markdown]
 # The mean is near zero (its own error is 0.1), the standard deviation is near one, and about 95 of 100 intervals
@@ -225,17 +216,9 @@ print(
 
 # %% alt="100 intervals of the third coefficient as vertical lines; nearly all cross the true value"
 figure, ax = plt.subplots(figsize=(7.0, 3.0), layout="constrained")
-for k, one in enumerate(repeats):
-    value, reach = (
-        one.params_.coefficients[2],
-        1.96 * one.std_errors_.coefficients[2],
-    )
-    ax.plot(
-        [k, k],
-        [value - reach, value + reach],
-        color="#0072B2" if abs(away[k, 2]) < 1.96 else "#D55E00",
-        lw=1.5,
-    )
+colours = np.where(np.abs(away[:, 2]) < 1.96, "#0072B2", "#D55E00")
+low, high = (estimates + sign * 1.96 * errors for sign in (-1.0, 1.0))
+ax.vlines(np.arange(100), low[:, 2], high[:, 2], colors=colours)
 ax.axhline(TRUTH[2], color="black", lw=1, ls="--")
 text = ax.set(xlabel="repetition", ylabel="third coefficient")
 
