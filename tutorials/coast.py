@@ -25,7 +25,7 @@
 # has [real storms](../docs/gallery.md) with the same border.
 #
 # **You need** the extras `plot` and `report`, and pandas (in a checkout: `pip install '.[plot,report]' pandas`), and
-# about ten minutes. The notebook itself runs in half a minute.
+# about ten minutes. The notebook itself runs in less than a minute.
 #
 # ## The question
 #

@@ -22,7 +22,7 @@
 # - how to choose between two maps, and what a map cannot tell.
 #
 # **You need** the extra `plot` (in a checkout: `pip install '.[plot]'`) and about ten minutes. The notebook itself runs
-# in half a minute. SciPy, which `tmsm` uses anyway, provides the ordinary kernel density map.
+# in less than a minute. SciPy, which `tmsm` uses anyway, provides the ordinary kernel density map.
 #
 # ## Nests in a reserve
 #

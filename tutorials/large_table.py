@@ -23,8 +23,8 @@
 # - how to use several threads, and Dask.
 #
 # **You need** the extras `geo` and `plot` (in a checkout: `pip install '.[geo,plot]'`; pyarrow, which reads Parquet
-# files, is in `geo`), and about ten minutes. The last section needs the extra `dask`. The notebook itself runs in half
-# a minute.
+# files, is in `geo`), and about ten minutes. The last section needs the extra `dask`. The notebook itself runs in less
+# than a minute.
 #
 # ## A folder of files
 #

@@ -23,7 +23,7 @@
 # - which other ways there are: coordinates with a metric, and a class of your own.
 #
 # **You need** the extras `jax` and `plot` (in a checkout: `pip install '.[jax,plot]'`), and about fifteen minutes. The
-# notebook itself runs in half a minute. JAX computes all derivatives, so you write no derivative by hand.
+# notebook itself runs in less than a minute. JAX computes all derivatives, so you write no derivative by hand.
 #
 # ## The problem
 #
