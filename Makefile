@@ -7,7 +7,7 @@ PEERS := .venv-peers
 PEERS_LIST := experiments/tmsm_experiments/peers/requirements.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check format bench reproduce coverage docs gallery study figures peers clean
+.PHONY: help demo quick test check format bench reproduce coverage docs gallery tutorials notebooks study figures peers clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,7 +55,14 @@ docs: $(READY)  ## Build the documentation as a static site in build/site
 	@echo "Open build/site/index.html. Its search box needs a server: $(BIN)/python -m http.server --directory build/site"
 
 gallery: $(READY)  ## Run the examples anew and put them on docs/gallery.md, with their pictures
-	MPLBACKEND=Agg $(BIN)/python tools/build_gallery.py
+	MPLBACKEND=Agg $(BIN)/python -m tools.build_gallery
+
+tutorials: $(READY)  ## Run the tutorials anew and put them on docs/tutorials, with what they show
+	MPLBACKEND=Agg $(BIN)/python -m tools.build_tutorials
+
+notebooks: $(READY)  ## Write the tutorials as notebooks into build/notebooks
+	$(BIN)/python -m tools.build_tutorials --notebooks build/notebooks
+	@echo "Open them in Jupyter: pip install jupyterlab, then jupyter lab build/notebooks"
 
 figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,sky]'

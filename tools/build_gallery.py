@@ -1,15 +1,15 @@
 """Run every example and put it on docs/gallery.md, with its picture.
 
-python tools/build_gallery.py
+python -m tools.build_gallery
 """
 
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-PAGE, PICTURES = ROOT / "docs" / "gallery.md", ROOT / "docs" / "gallery"
+from tools.pages import DOCS, ROOT, fenced, picture
+
+PAGE, PICTURES = DOCS / "gallery.md", DOCS / "gallery"
 ORDER = (
     "milky_way",
     "storms",
@@ -48,8 +48,8 @@ def page() -> str:
         docstring = ast.get_docstring(ast.parse(source)) or ""
         title, _, text = docstring.partition("\n")
         code = source.split('"""', 2)[2].strip()
-        parts.append(f"## {title.rstrip('.')}\n\n{text.strip()}\n\n![{title}](gallery/{name}.png)\n")
-        parts.append(f"<details><summary>examples/{name}.py</summary>\n\n```py\n{code}\n```\n\n</details>\n")
+        parts.append(f"## {title.rstrip('.')}\n\n{text.strip()}\n\n{picture(title, f'gallery/{name}.png')}")
+        parts.append(f"<details><summary>examples/{name}.py</summary>\n\n{fenced(code, 'py')}\n</details>\n")
     return "\n".join([*parts, TAIL])
 
 

@@ -138,6 +138,26 @@ def test_compare_shows_it_beside_the_fit_inside():
     assert "log-likelihood" not in str(matched)
 
 
+def test_of_two_fits_that_differ_by_rounding_the_smaller_family_comes_first():
+    X = seen()
+    heavy, light = (tmsm.TruncatedMLE(model, CAP).fit(X) for model in (tmsm.HeavyTailed(), MODEL))
+    assert np.isinf(heavy.params_.degrees_of_freedom)
+    table = tmsm.compare([heavy, light])
+    assert [one.index for one in table] == [1, 0]
+    assert table[1].difference == 0.0
+    other = tmsm.compare([light, tmsm.TruncatedMLE(tmsm.Kent(), CAP).fit(X)])
+    assert other[1].difference > 1e-6
+
+
+def test_compare_calls_fits_by_the_names_that_are_given():
+    X = seen()
+    fits = {"oval": tmsm.TruncatedMLE(tmsm.Kent(), CAP).fit(X), "round": tmsm.TruncatedMLE(MODEL, CAP).fit(X)}
+    named, plain = tmsm.compare(fits), tmsm.compare(list(fits.values()))
+    assert [one.name for one in named] == [list(fits)[one.index] for one in plain]
+    assert [one.criterion for one in named] == [one.criterion for one in plain]
+    assert "Kent" not in str(named)
+
+
 def test_groups_make_wider_intervals():
     X = seen()
     groups = np.arange(len(X)) // 100

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 import tmsm
 from tests.registry import unit
@@ -157,6 +158,29 @@ def test_a_background_is_uniform_and_has_its_share_of_the_rows():
     found = float(far.contains(X).mean())
     assert found == pytest.approx(expected, abs=4 * np.sqrt(expected / len(X)))
     assert model.log_mass(CAP, **params).value == pytest.approx(np.log(0.6 * inside + 0.4), abs=1e-5)
+
+
+@pytest.mark.parametrize("radius", [0.003, 0.3])
+def test_the_background_of_a_park_is_drawn_as_well_as_that_of_a_continent(radius):
+    park = tmsm.Cap(unit(0.3, -0.35, 1.0), radius)
+    only = tmsm.Mixture(tmsm.VonMisesFisher(), 1, background=True)
+    none = {"shares": [1e-9], "background_share": 1.0 - 1e-9, "mean_direction": CENTRES[:1], "concentration": [60.0]}
+    X = only.sample(4000, park, random_state=0, **none)
+    # Areas of the caps round the centre through each row: uniform between zero and that of the park.
+    area = np.sin(0.5 * tmsm.Sphere(2).geodesic_distance(X, np.tile(park.center, (4000, 1)))) ** 2
+    assert kstest(area / np.sin(0.5 * radius) ** 2, "uniform").pvalue > 0.01
+    around = np.arctan2(X @ tangent(park.center, 0), X @ tangent(park.center, 1))
+    assert kstest((around + np.pi) / (2 * np.pi), "uniform").pvalue > 0.01
+    sloping = tmsm.Mixture(tmsm.VonMisesFisher(), 1, background=lambda X: X @ tangent(park.center, 0) / radius)
+    Y = sloping.sample(4000, park, random_state=0, **none)
+    ahead, expected = Y @ tangent(park.center, 0) / radius, X @ tangent(park.center, 0) / radius
+    weight = np.exp(expected)
+    assert ahead.mean() == pytest.approx(np.average(expected, weights=weight), abs=0.05)
+    assert ahead.mean() > 0.15 > abs(expected.mean())
+
+
+def tangent(center, k):
+    return tmsm.Sphere(2).tangent_frame(np.asarray(center)[None, :])[k][0]
 
 
 def test_one_component_is_the_family_itself():

@@ -148,8 +148,8 @@ def _with_maximum(fit: Fit, likelihood: TruncatedDensity, found: DensityMaximum)
     covariance = likelihood_covariance(influence, rows, sums) + per_row * nodes.extra_variance
     log_likelihood = mean_log_density(likelihood, theta, found)
     status, facts = fit.status, [*fit.facts]
-    if constraint.on_border(theta):
-        status = f"{status} {constraint.describe(theta, True)}"
+    if constraint.on_border(theta) and (said := constraint.describe(theta, True)):
+        status = f"{status} {said}"
     if not likelihood.whole:
         facts.append(("nodes", nodes.description))
     if fit.exposure is not None and not any(name == "exposure" for name, _ in facts):

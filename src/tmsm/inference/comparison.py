@@ -16,6 +16,7 @@ from tmsm.regions import Region
 
 __all__ = ["ComparedFit", "Comparison", "compare"]
 
+_DIGITS = 9
 _OTHER_ROWS = "The fits are of different rows: only fits of the same rows can be compared."
 
 
@@ -26,7 +27,7 @@ class ComparedFit:
     Attributes
     ----------
     name
-        The estimator and its model.
+        The name that was given, or the estimator and its model.
     method
         The weight that was used, and whether a step towards the likelihood followed.
     n_parameters
@@ -34,7 +35,8 @@ class ComparedFit:
     criterion
         The information criterion: an estimate of J for new rows. Lower is better.
     difference
-        How much the criterion lies above the best one.
+        How much the criterion lies above the best one; zero where only rounding tells them apart. The fit with fewer
+        parameters is then the first.
     std_error
         Standard error of this difference, from the paired differences of the rows or of their groups.
     p_value
@@ -86,7 +88,8 @@ class Comparison(Sequence[ComparedFit]):
         heading = ["", "weight", "parameters", "criterion", "above the best", "goodness of fit"]
         rows = [[*heading, *["log-likelihood"] * likely, *first.extrapolations]]
         for fit in self.fits:
-            above = "" if fit is first else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
+            above = "0" if fit.difference == 0.0 else f"{fit.difference:.3g} ± {fit.std_error:.2g}"
+            above = "" if fit is first else above
             goodness = "" if fit.p_value is None else readable_p(fit.p_value)
             row = [fit.name, fit.method, str(fit.n_parameters), f"{fit.criterion:.6g}", above, goodness]
             row += [] if fit.log_likelihood is None else [f"{fit.log_likelihood:.6g}"]
@@ -109,7 +112,9 @@ class Comparison(Sequence[ComparedFit]):
         )
 
 
-def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None = None) -> Comparison:
+def compare(
+    fits: Sequence[Fitted] | Mapping[str, Fitted], *, extrapolate: Mapping[str, Region] | None = None
+) -> Comparison:
     """Order fits of the same rows by the score-matching information criterion.
 
     The criterion is J with the plain geodesic weight, whatever weight the fit used, plus a correction because the model
@@ -119,8 +124,9 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
     Parameters
     ----------
     fits
-        Fitted estimators, all of the same rows and region. `NaiveMLE` has no region; it is judged by how well its
-        density describes the rows inside the region of the others.
+        Fitted estimators, all of the same rows and region, in a list, or with names of your own for the table:
+        ``{"round": one, "oval": other}``. `NaiveMLE` has no region; it is judged by how well its density describes the
+        rows inside the region of the others.
     extrapolate
         Regions by name, such as ``{"0–250 km": border.surroundings(0, 250 / 6371)}``. For each fit the table then shows
         the number of rows expected there for each row seen, with its standard error. Families that fit equally well may
@@ -137,14 +143,16 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
     >>> X = tmsm.VonMisesFisher().sample(
     ...     500, region, random_state=0, mean_direction=[0.0, -1.0, 0.0], concentration=6.0
     ... )
-    >>> models = [tmsm.VonMisesFisher(), tmsm.Bingham()]
-    >>> table = tmsm.compare([tmsm.ScoreMatching(model, region).fit(X) for model in models])
-    >>> table[0].name
+    >>> fits = [tmsm.ScoreMatching(model, region).fit(X) for model in (tmsm.VonMisesFisher(), tmsm.Bingham())]
+    >>> tmsm.compare(fits)[0].name
     'ScoreMatching: VonMisesFisher(concentration=None)'
+    >>> tmsm.compare({"round": fits[0], "axial": fits[1]})[0].name
+    'round'
     """
     if isinstance(fits, Fitted):
         raise InvalidTypeError("compare takes a list of fits: compare([one, other]).")
-    fits = list(fits)
+    names = [str(name) for name in fits] if isinstance(fits, Mapping) else []
+    fits = list(fits.values()) if isinstance(fits, Mapping) else list(fits)
     if not fits:
         raise InvalidInputError("compare needs at least one fit.")
     for fit in fits:
@@ -175,7 +183,8 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
     likelihoods = [one.log_likelihood for one in found]
     likely = all(np.isfinite(value) for value in likelihoods)
     criteria = [one.criterion for one in found]
-    order = np.argsort([criterion.value for criterion in criteria], kind="stable")
+    # A family within another one may give the same fit, but for rounding: the one with fewer parameters comes first.
+    order = sorted(range(len(found)), key=lambda k: (float(f"{criteria[k].value:.{_DIGITS}g}"), found[k].n_free))
     best = criteria[order[0]]
     table = []
     for k in order:
@@ -185,19 +194,24 @@ def compare(fits: Sequence[Fitted], *, extrapolate: Mapping[str, Region] | None 
         goodness = None if one.ignores_truncation and one.region.has_border else one.goodness_of_fit
         table.append(
             ComparedFit(
-                one.title,
+                names[k] if names else one.title,
                 one.method,
                 one.n_free,
                 criterion.value,
-                criterion.value - best.value,
+                _difference(criterion.value, best.value),
                 float(np.sqrt(np.sum(apart**2))),
                 None if goodness is None else goodness.p_value,
-                int(k),
+                k,
                 likelihoods[k] if likely else None,
                 {name: beyond.rows_in(ring) for name, ring in rings.items()},
             )
         )
     return Comparison(tuple(table))
+
+
+def _difference(value: float, best: float) -> float:
+    """How much a criterion lies above the best one; zero where only rounding tells them apart."""
+    return 0.0 if f"{value:.{_DIGITS}g}" == f"{best:.{_DIGITS}g}" else value - best
 
 
 def _check_regions(regions: Any) -> dict[str, Region]:

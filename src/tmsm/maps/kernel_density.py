@@ -11,13 +11,13 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray, IntArray
 from tmsm.foundation.errors import EstimationError
 from tmsm.manifolds.frames import Frame
-from tmsm.maps.cell_draws import draw_by_cells
 from tmsm.maps.cut_mass import inside_masses
 from tmsm.maps.kernel_sums import KernelTree
 from tmsm.maps.nodes import even_plan
 from tmsm.maps.parts import common_part
 from tmsm.maps.region_density import Level, RegionDensity
 from tmsm.maps.shares import Share
+from tmsm.measure.cell_draws import draw_by_cells
 from tmsm.regions import Region
 
 __all__ = ["KernelDensity"]

@@ -12,12 +12,12 @@ import numpy as np
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.manifolds.frames import Frame
-from tmsm.maps.cell_draws import draw_by_cells
 from tmsm.maps.nodes import even_plan, plan_for
 from tmsm.maps.parts import common_part
 from tmsm.maps.region_density import Level, RegionDensity
 from tmsm.maps.series import Series
 from tmsm.maps.shares import Share
+from tmsm.measure.cell_draws import draw_by_cells
 from tmsm.measure.draws import draw_inside
 from tmsm.measure.integrals import Plan, log_sum
 from tmsm.measure.nodes import Nodes

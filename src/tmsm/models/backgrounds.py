@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -11,6 +12,7 @@ from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError, InvalidTypeError
 from tmsm.foundation.validation import as_float_array
 from tmsm.manifolds import Manifold
+from tmsm.measure.cell_draws import draw_by_cells
 from tmsm.measure.draws import draw_inside
 from tmsm.measure.integrals import integrate_kernel, plan_nodes
 from tmsm.measure.nodes import has_nodes
@@ -22,6 +24,8 @@ __all__ = ["Background", "LogMap", "check_bounded"]
 _STEP = 1e-5
 # Of a map over a wider one: only integrals ask for them, to see how fine nodes must be, and no node sees single pixels.
 _STEP_ON_MAP = 0.05
+# A region that holds so few of so many uniform draws is too small to be hit by chance.
+_FEW, _TRIED = 8, 2**14
 
 
 @runtime_checkable
@@ -127,15 +131,16 @@ class Background:
 
     def draw(self, n: int, region: Region, rng: np.random.Generator) -> FloatArray:
         """Independent draws from it inside the region, shape (n, D)."""
+        uniform = _uniform_draws(region, rng)
         if self.is_uniform:
-            return draw_inside(lambda size: _uniform(region, size, rng), n, region)
-        tried = draw_inside(lambda size: _uniform(region, size, rng), 4096, region)
+            return draw_inside(uniform, n, region)
+        tried = draw_inside(uniform, 4096, region)
         top = float(self.values(tried).max())
         if not np.isfinite(top):
             raise EstimationError("The background is zero at all of 4,096 points inside the region: it has no mass.")
 
         def draw(size: int) -> FloatArray:
-            X = draw_inside(lambda m: _uniform(region, m, rng), size, region)
+            X = draw_inside(uniform, size, region)
             return X[np.log(rng.random(size)) <= self.values(X) - top]
 
         return draw_inside(draw, n, region)
@@ -195,6 +200,20 @@ class _OverRegion:
     @property
     def rounding(self) -> float:
         return 1e-15
+
+
+def _uniform_draws(region: Region, rng: np.random.Generator) -> Callable[[int], FloatArray]:
+    """A sampler whose draws are uniform inside the region, and not all of them outside."""
+    manifold = region.manifold
+    if manifold.is_closed and manifold.dim <= 3 and manifold.charts(None) is not None:
+        tried = manifold.uniform(_TRIED, np.random.default_rng(0))
+        if np.count_nonzero(region.signed_distance(tried)[0] > 0.0) < _FEW:  # a park on the Earth
+            return lambda size: draw_by_cells(_constant, region, None, size, rng)
+    return lambda size: _uniform(region, size, rng)
+
+
+def _constant(X: FloatArray) -> FloatArray:
+    return np.zeros(len(X))
 
 
 def _uniform(region: Region, n: int, rng: np.random.Generator) -> FloatArray:
