@@ -1,14 +1,15 @@
 # Every target sets up what it needs: a .venv made on first use, renewed when pyproject.toml changes.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test check format bench reproduce coverage docs gallery study figures clean
+.PHONY: help demo quick test test-oldest test-dist check format bench reproduce coverage docs gallery study figures dist clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,6 +24,19 @@ quick: $(READY)  ## Run the laws and the contract on a spread sample of their ca
 
 test: $(READY)  ## Run the whole test suite
 	$(BIN)/python -m pytest --numprocesses auto
+
+# Without the filter a warning of NumPy before 2.4 inside pyproj is an error, as every warning is in the tests.
+test-oldest: $(OLDEST)/.ready  ## Run the suite with the oldest dependencies (PYTHON=python3.11 WORDS='a part of tests')
+	$(OLDEST)/bin/python -m pytest --numprocesses auto -W 'ignore:Conversion of an array:DeprecationWarning' $(WORDS)
+
+$(OLDEST)/.ready: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
+		--editable '.[test]'
+	@touch $@
+
+test-dist: dist  ## Install the wheel and the sdist in empty environments outside of the checkout, and run the demo there
+	for file in dist/*; do $(PYTHON) tools/try_distribution.py $$file || exit 1; done
 
 check: $(READY)  ## Lint, formatting and types
 	$(BIN)/ruff check .
@@ -59,6 +73,10 @@ figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,sky]'
 	for figure in docs/figures/*.py; do MPLBACKEND=Agg $(BIN)/python $$figure || exit 1; done
 
-clean:  ## Remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+dist: $(READY)  ## Build the wheel and the sdist in dist
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+clean:  ## Remove the environments, all caches and what was built
+	rm -rf $(VENV) $(OLDEST) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
