@@ -21,8 +21,7 @@ import tmsm
 
 ROOT = Path(__file__).parents[2]
 SDIST, WHEEL = f"tmsm-{tmsm.__version__}.tar.gz", f"tmsm-{tmsm.__version__}-py3-none-any.whl"
-# Only for work on the repository itself.
-UNPUBLISHED = (".ci/", ".github/")
+UNPUBLISHED = (".ci/",)  # what only the machine of the repository runs
 OPTIONAL = ("contourpy", "matplotlib", "mpl_toolkits", "plotly")
 
 
