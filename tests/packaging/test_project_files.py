@@ -23,8 +23,9 @@ RECIPE = yaml.safe_load((ROOT / "conda" / "recipe" / "recipe.yaml").read_text())
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 # Packages of conda that have another name: each is the part without what tmsm does not need.
 CONDA_NAMES = {"astropy": "astropy-base", "dask": "dask-core", "matplotlib": "matplotlib-base"}
-# Users' arrays may be CuPy's, and a cluster has `distributed`, which the extra dask[distributed] brings.
-ELSEWHERE = {"cupy", "distributed"}
+# CuPy is there where users' arrays are CuPy's; the extra dask[distributed] brings `distributed`; the study of weights,
+# which `make study` runs, reads the folder `scenarios` of a checkout.
+ELSEWHERE = {"cupy", "distributed", "scenarios"}
 
 
 def requirements(names):
