@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +46,7 @@ def demo(
     from tmsm.display.plots import FitDisplay
     from tmsm.display.report import html_report
     from tmsm.display.report.words import distance_between
+    from tmsm.foundation.errors import MissingDependencyError
     from tmsm.foundation.text import readable_p
     from tmsm.foundation.whole_files import write_text, write_whole
     from tmsm.manifolds.coordinates import lonlat_to_xyz
@@ -75,6 +77,10 @@ def demo(
     if (goodness := first.goodness_of_fit_) is not None:
         emit(f"Goodness of fit of the family: {readable_p(goodness.p_value)}.")
 
+    if any(find_spec(name) is None for name in ("contourpy", "matplotlib", "plotly")):
+        raise MissingDependencyError(
+            "The report and the pictures need matplotlib and plotly: pip install 'tmsm[plot,report]'."
+        )
     marks = {"Sagittarius A*": truth, "clusters that were not seen": clusters.X[~seen]}
     shown = {name: fit for name, fit in fits.items() if "g =" not in name}
     page = html_report(

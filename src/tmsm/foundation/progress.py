@@ -43,7 +43,8 @@ def with_progress(
                 _shown = True
     finally:
         if bar is not None:
-            bar.stop()
+            if not bar.disable:  # some versions of rich end a line even where they showed nothing
+                bar.stop()
             _shown = False
 
 
