@@ -8,8 +8,7 @@ PEERS_LIST := experiments/tmsm_experiments/peers/requirements.txt
 OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test test-oldest test-dist check format bench reproduce coverage docs gallery tutorials \
-	notebooks study figures peers dist clean
+.PHONY: help demo quick test test-oldest test-dist check format bench reproduce coverage docs gallery tutorials notebooks study figures peers dist clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -68,7 +68,7 @@ def test_the_sdist_holds_what_the_tests_and_the_documentation_need(sdist_names):
         "tests/registry.py",
     }  # fmt: skip
     assert wanted - sdist_names == set()
-    for folder in ("benchmarks", "docs", "examples", "experiments", "scenarios", "src", "tests", "tools"):
+    for folder in ("benchmarks", "docs", "examples", "experiments", "scenarios", "src", "tests", "tools", "tutorials"):
         there = {str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*.py")}
         assert there
         assert there - sdist_names == set()

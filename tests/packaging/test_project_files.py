@@ -26,6 +26,8 @@ CONDA_NAMES = {"astropy": "astropy-base", "dask": "dask-core", "matplotlib": "ma
 # CuPy is there where users' arrays are CuPy's; the extra dask[distributed] brings `distributed`; the study of weights,
 # which `make study` runs, reads the folder `scenarios` of a checkout.
 ELSEWHERE = {"cupy", "distributed", "scenarios"}
+# `make peers` installs the packages that it measures.
+PEERS = ROOT / "experiments" / "tmsm_experiments" / "peers" / "requirements.txt"
 
 
 def requirements(names):
@@ -71,8 +73,9 @@ def test_every_package_that_is_imported_is_a_dependency(folder):
     names = {canonicalize_name(name) for name in imported(ROOT / folder)}
     names = {{"sklearn": "scikit-learn"}.get(name, name) for name in names}
     known = {canonicalize_name(name) for name in (*sys.stdlib_module_names, "tmsm", "tmsm_experiments")}
+    peers = {canonicalize_name(name) for name in re.findall(r"^[\w-]+", PEERS.read_text(), flags=re.MULTILINE)}
     assert "numpy" in names
-    assert names - known - requirements([None, "all"]).keys() - ELSEWHERE == set()
+    assert names - known - requirements([None, "all"]).keys() - ELSEWHERE - peers == set()
 
 
 def test_extras_that_messages_name_exist():
