@@ -188,7 +188,7 @@ def test_compare_shows_what_is_expected_outside(command):
     expected = own.extrapolate(CAP.surroundings(250.0 / EARTH.unit.scale, 500.0 / EARTH.unit.scale))
     assert numbers["250–500 km"]["expected"] == pytest.approx(expected.value, rel=1e-4)
     assert numbers["250–500 km"]["std_error"] == pytest.approx(expected.std_error, rel=1e-2)
-    assert "the spread over models that fit equally well" in shown["extrapolation"]["meaning"]
+    assert "the range over all models that fit equally well" in shown["extrapolation"]["meaning"]
 
 
 def test_compare_prints_two_tables_and_reports_them(command, tmp_path):

@@ -179,6 +179,6 @@ def test_rows_that_a_robust_fit_leaves_aside_are_marked(robust, tmp_path):
     assert 25 <= count <= 40
     assert f"rows with nearly no weight ({count})" in labels(robust.plot(land=False))
     page, data = page_of(robust, tmp_path / "page.html")
-    assert f"{count} of 600 points have nearly no weight in it" in page
+    assert f"{count} of 600 points have nearly no weight, because" in page
     (marked,) = (one for one in data["globe"]["traces"] if one["name"] == "points with nearly no weight")
     assert len(marked["lon"]) == count
