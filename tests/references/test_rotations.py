@@ -13,7 +13,7 @@ from tmsm.models.matrix_fisher import proper_svd
 
 @pytest.fixture(scope="module")
 def turns():
-    return Rotation.random(200, rng=np.random.default_rng(0))
+    return Rotation.from_quat(np.random.default_rng(0).standard_normal((200, 4)))
 
 
 def test_converters_agree_with_scipy(turns):
