@@ -30,11 +30,14 @@ def main():
     marks = {"true centre: Sagittarius A*": TRUTH, "clusters not seen": CLUSTERS.X[CLUSTERS.declination <= -20]}
     tmsm.FitDisplay.from_estimators(fits(-20), frame="icrs", marks=marks, density=False, legend=False, ax=sky)
     handles, labels = sky.get_legend_handles_labels()
+    for points, label in zip(handles, labels, strict=True):
+        if label.startswith("rows"):  # few points: larger and darker than in a picture of thousands
+            points.set(sizes=[26.0], alpha=0.9)
     shown = [
         (h, label.split(" (")[0].replace("rows", "clusters seen")) for h, label in zip(handles, labels, strict=True)
     ]
     figure.legend(*zip(*shown, strict=True), loc="outside lower center", ncols=4, frameon=False, fontsize=9)
-    sky.set_title("48 of 150 globular clusters, seen north of −20°", fontsize=10, pad=16)
+    sky.set_title("48 of 150 globular clusters, seen north of −20°", fontsize=10, pad=26)
 
     errors = np.array([[distance(fit) for fit in fits(limit).values()] for limit in LIMITS])
     places = ((-12.5, 38.0), (-23.0, 19.0))
@@ -43,7 +46,7 @@ def main():
     ):
         curve.plot(LIMITS, values, marker=marker, color=colour, ms=5)
         curve.text(*place, f"{name}: {values.mean():.0f}° on average", color=colour, fontsize=9)
-    curve.set_title("The same at 18 limits of the view", fontsize=10, pad=16)
+    curve.set_title("The same at 18 limits of the view", fontsize=10, pad=26)
     curve.set(
         xlabel="southern limit of the view (declination, degrees)", ylabel="distance to the true centre (degrees)"
     )

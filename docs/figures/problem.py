@@ -1,4 +1,4 @@
-"""Draw the README's picture: what was seen, where each method puts the centre."""
+"""Draw the picture of the first page: what was seen, where each method puts the centre."""
 
 from pathlib import Path
 
@@ -31,7 +31,8 @@ def main():
     axes.scatter(*plane(seen), s=7, color=SEEN, alpha=0.6, linewidths=0, label=f"seen ({len(seen):,})")
     axes.axvline(np.degrees(np.pi / 2 + 0.2), color=BORDER, lw=1.6, label="border")
     axes.plot(*plane(naive.params_.mean_direction[None]), "X", ms=13, mfc="white", mec="black", mew=1.4)
-    axes.fill(*plane(fit.mean_direction_ellipse()), fc="#f6ad55", ec="black", lw=1.0, alpha=0.75, zorder=3)
+    for ring in fit.confidence_region("mean_direction").rings:
+        axes.fill(*plane(ring), fc="#f6ad55", ec="black", lw=1.0, alpha=0.75, zorder=3)
     axes.plot(*plane(fit.params_.mean_direction[None]), "o", ms=7, color="black", zorder=4)
     axes.plot(*plane(TRUTH[None]), "*", ms=17, mfc="#ecc94b", mec="black", mew=1.0, zorder=5)
 
@@ -48,7 +49,7 @@ def main():
 
     kappa, error = fit.params_.concentration, fit.std_errors_.concentration
     label("true centre, κ = 6", TRUTH, (-150, 48))
-    label(f"tmsm: κ = {kappa:.1f} ± {error:.1f}\nand its 95 % ellipse", fit.params_.mean_direction, (-165, -62))
+    label(f"tmsm: κ = {kappa:.1f} ± {error:.1f}\nand its 95 % region", fit.params_.mean_direction, (-165, -62))
     label(f"ordinary fit: κ = {naive.params_.concentration:.1f}", naive.params_.mean_direction, (38, 62))
     axes.set(xlabel="colatitude (degrees)", ylabel="longitude (degrees)", xlim=(20, 180), ylim=(90, 270))
     axes.legend(loc="lower right", frameon=True, fontsize=9)

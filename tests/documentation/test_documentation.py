@@ -5,6 +5,8 @@ import importlib
 import pkgutil
 import re
 import runpy
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -72,6 +74,14 @@ def test_examples_run(example, capsys, monkeypatch, tmp_path):
     runpy.run_path(str(example), run_name="__main__")
     assert re.search("ScoreMatching|DensityMap", capsys.readouterr().out)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_no_script_hides_a_package_that_it_needs():
+    """A script's folder comes first where Python looks: a script named coverage.py is what Numba imports by that name."""
+    folders = [str(ROOT / name) for name in ("docs/figures", "examples", "tutorials")]
+    code = f"import sys; sys.path[:0] = {folders!r}; import tmsm, numba, matplotlib.pyplot; tmsm.ScoreMatching"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_gallery_shows_the_examples_as_they_are():

@@ -1,4 +1,4 @@
-"""Draw docs/figures/coverage.png from the recorded study: how often regions and intervals contain the truth."""
+"""Draw docs/figures/covered.png from the recorded study: how often regions and intervals contain the truth."""
 
 from pathlib import Path
 
