@@ -81,7 +81,7 @@ notebooks: $(READY)  ## Write the tutorials as notebooks into build/notebooks
 
 figures: $(READY)  ## Draw the pictures of the documentation anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,sky]'
-	for figure in docs/figures/*.py; do MPLBACKEND=Agg $(BIN)/python $$figure || exit 1; done
+	for figure in docs/figures/*.py; do MPLBACKEND=Agg $(BIN)/python -P $$figure || exit 1; done
 
 peers:  ## Measure other packages beside tmsm, in .venv-peers; the tables go to docs/neighbours.md
 	$(PYTHON) -m venv $(PEERS)

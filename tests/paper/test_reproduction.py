@@ -250,7 +250,7 @@ BAD_CALLS = {
     ("reproduce", "storms", "--data", "absent"): "'absent' does not exist",
     ("reproduce", "storms", "--data", "empty"): "The folder 'empty' holds no Storm Events files",
     ("reproduce", "accuracy", "--trials", "1"): "'--trials': '1' must be a whole number of at least 2",
-    ("reproduce", "illustration", "--out", "file"): "'--out': dir 'file' is a file",
+    ("reproduce", "illustration", "--out", "file"): "'file' is a file",
     ("nonsense",): "No such command 'nonsense'",
 }
 
