@@ -53,8 +53,9 @@ def coast_lines(setting):
         [fitted(Y, coast, n_jobs=1), fitted(Y, coast, "saturating", n_jobs=1), distances], setting.repeats(3)
     )
     n = len(Y) / 1e6
-    yield "US border, default weight, rows a second and core", n / default, "million", (0.8, np.inf), "40 × 40 products"
-    yield "… over one pass of distances", default / distance, "times", (0, 6), "40 × 40 products"
+    sums = "products of 40 equations"
+    yield "US border, default weight, rows a second and core", n / default, "million", (0.8, np.inf), sums
+    yield "… over one pass of distances", default / distance, "times", (0, 6), sums
     yield "US border, a single weight, rows a second and core", n / single, "million", (2, np.inf), "walks of the tree"
     yield "… over one pass of distances", single / distance, "times", (0, 2), "walks of the tree"
 

@@ -77,7 +77,7 @@ def test_examples_run(example, capsys, monkeypatch, tmp_path):
 
 
 def test_no_script_hides_a_package_that_it_needs():
-    """A script's folder comes first where Python looks: a script named coverage.py is what Numba imports by that name."""
+    """A script's folder comes first where Python looks: Numba would import a script named coverage.py."""
     folders = [str(ROOT / name) for name in ("docs/figures", "examples", "tutorials")]
     code = f"import sys; sys.path[:0] = {folders!r}; import tmsm, numba, matplotlib.pyplot; tmsm.ScoreMatching"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -27,8 +27,9 @@ _SHORT_SIDES = (
     "detect a wrong model along a strip. When the test rejects in such a region, the status explains this."
 )
 _FEW_GROUPS = (
-    "The intervals are too wide, not too narrow. 40 groups of 1 to 40 equal rows count like 11 groups, and "
-    "Student's t with so few is conservative. The status gives the effective number."
+    "The intervals are too wide, not too narrow. The sizes of the 40 groups grow geometrically from 1 to 40 equal "
+    "rows, so most groups are small. They count like 11 groups of equal size, and Student's t with so few is "
+    "conservative. The status gives the effective number."
 )
 _FEW_ROWS = (
     "With the paper's weight the estimate depends on about ten rows next to the short sides of the strip. The status "

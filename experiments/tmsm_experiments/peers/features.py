@@ -32,7 +32,7 @@ FEATURES: dict[str, tuple[Cell, ...]] = {
         _cell("mixtures of normals from incomplete and noisy rows"),
         _cell("geometry and statistics on manifolds"),
         _cell("recursive estimation and tracking"),
-        _cell("densities of rows that were observed inside a border only"),
+        _cell("densities of rows that were observed only inside a border"),
     ),
     "licence": (_cell("BSD"), _cell("BSD"), _cell("MIT"), _cell("MIT"), _cell("MIT"), _cell("MIT")),
     "a border cuts the rows": (

@@ -48,10 +48,11 @@ def _border(found: Results) -> Iterator[str]:
     yield from _say(found, BORDER, "tmsm", ours, SCORE)
     for name in ("SciPy", "PyRecEst"):
         theirs = (
-            " cannot be told about the border. It misses the centre by {centre}° and κ by {size} %, and takes {time}"
+            " has no argument for a border. Its error is {centre}° for the centre and {size} % for κ. It takes {time} "
+            "times as long as `ScoreMatching`."
         )
-        yield from _say(found, BORDER, name, f"{name}{theirs} times as long.")
-    theirs = "The mean of geomstats misses the centre by {centre}° and takes {time} times as long."
+        yield from _say(found, BORDER, name, f"{name}{theirs}")
+    theirs = "The mean of geomstats has an error of {centre}° and takes {time} times as long as `ScoreMatching`."
     yield from _say(found, BORDER, "geomstats", theirs)
 
 
@@ -80,7 +81,7 @@ def _axes(found: Results) -> Iterator[str]:
     yield "**Axes.**"
     ours = "`NaiveMLE` finds the main axis with an error of {centre}°, and the exponents with one of {size} %."
     yield from _say(found, AXES, "tmsm", ours)
-    theirs = "The errors of PyRecEst are {centre}° and {size} %, and it takes {time} times as long."
+    theirs = "The errors of PyRecEst are {centre}° and {size} %, and it takes {time} times as long as `NaiveMLE`."
     yield from _say(found, AXES, "PyRecEst", theirs)
 
 
@@ -104,9 +105,14 @@ def _mixtures(found: Results) -> Iterator[str]:
         ("tmsm", "`TruncatedMLE` finds the mean of that component with an error of {centre}."),
         (
             "scikit-learn",
-            "scikit-learn cannot be told about the cut. It has one of {centre}, in {time} times the time.",
+            "scikit-learn has no argument for the cut. Its error is {centre}, and it takes {time} times as long as "
+            "`TruncatedMLE`.",
         ),
-        ("pygmmis", "pygmmis takes the cut into account. It has one of {centre}, and takes {time} times as long."),
+        (
+            "pygmmis",
+            "pygmmis takes the cut into account. Its error is {centre}, and it takes {time} times as long as "
+            "`TruncatedMLE`.",
+        ),
     ):
         yield from _say(found, MIXTURES, name, words)
 
@@ -127,11 +133,11 @@ def _maps(found: Results) -> Iterator[str]:
 def _draws(found: Results) -> Iterator[str]:
     yield "**Random numbers.**"
     for name in ("SciPy", "geomstats", "PyRecEst"):
-        theirs = " takes {time} times as long for von Mises–Fisher rows."
+        theirs = " takes {time} times as long as `tmsm` for von Mises–Fisher rows."
         yield from _say(found, "von Mises–Fisher,", name, f"{name}{theirs}")
     theirs = (
-        "PyRecEst's Bingham rows come from a Markov chain and take {time} times as long. They depend on each other: "
-        "their mean deviates {deviation} times as much as that of independent rows should."
+        "PyRecEst's Bingham rows come from a Markov chain and take {time} times as long as those of `tmsm`. They "
+        "depend on each other: their mean deviates {deviation} times as much as that of independent rows should."
     )
     yield from _say(found, "Bingham,", "PyRecEst", theirs)
 

@@ -73,7 +73,7 @@ def load_border(name: str, resolution: str = "50m") -> SphericalPolygon:
     name
         "usa": the contiguous United States without islands.
     resolution
-        "50m" (1 : 50 million, 1,987 vertices) or "110m" (232 vertices).
+        "50m" (1 : 50 million, 1,987 vertices) or "110m" (1 : 110 million, 318 vertices).
 
     Examples
     --------

@@ -76,8 +76,8 @@ class ScoreMatching(StreamingEstimator):
     log_exposure
         Logarithm of the known detection probability, up to a constant. A function of X (n, D) that returns its values
         (n,), or values and gradients (n, D); or an `ExposureMap`. If a function returns values alone, their gradients
-        are computed by differences, and the facts of the fit state the error. Where nothing is detected (−∞) is no part
-        of the region.
+        are computed by differences, and the facts of the fit state the error. A place inside the region where nothing
+        is detected (−∞) is an error: leave it out of the region.
     refine
         "mle": a Newton step from the estimate towards the maximum of the likelihood under truncation. One step is as
         accurate as the maximum to first order. If it does not end within a tenth of a standard error of the maximum, or

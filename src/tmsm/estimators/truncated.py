@@ -59,8 +59,8 @@ class TruncatedMLE(BorderedEstimator):
         What to do with rows outside the region: "raise" or "drop".
     log_exposure
         Logarithm of the known detection probability, up to a constant: a function of X (n, D) that returns its values
-        (n,), or values and gradients (n, D); or an `ExposureMap`. Where nothing is detected (−∞) is no part of the
-        region.
+        (n,), or values and gradients (n, D); or an `ExposureMap`. A place inside the region where nothing is detected
+        (−∞) is an error: leave it out of the region.
     random_state
         For the Monte Carlo nodes above dimension three, and in dimension three if a grid would be too large: a whole
         number makes them repeatable; None or a `numpy.random.Generator` as elsewhere.

@@ -32,7 +32,7 @@ class Product(Manifold):
     Parameters
     ----------
     *factors
-        Manifolds; those of a factor that is a product itself count one by one.
+        Manifolds. A factor that is itself a product is replaced by its factors.
 
     Examples
     --------

@@ -39,7 +39,8 @@ class MatrixFisher(HarmonicFamily):
     -----
     On quaternions this is a Bingham density, tr(FᵀR) = qᵀAq.  ``natural_params_`` are the nine coordinates of the
     traceless matrix A in the orthonormal basis of `Bingham`: first the diagonal matrices (1, …, 1, −k, 0, …)/√(k(k+1)),
-    then (e_i e_jᵀ + e_j e_iᵀ)/√2 for i < j.  They are twice a rotation of the nine entries of F.
+    then (e_i e_jᵀ + e_j e_iᵀ)/√2 for i < j.  They are twice the nine entries of F, multiplied by an orthogonal
+    matrix.
 
     ``logpdf`` is with respect to the volume of the unit quaternions, of which q and −q are one point: all rotations
     together have the volume π².

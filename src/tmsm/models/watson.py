@@ -24,9 +24,9 @@ __all__ = ["Watson"]
 class Watson(HarmonicFamily):
     """Watson family on the sphere, any dimension, for axes: log p = κ (a·x)² + const.
 
-    With κ > 0 the points lie around ±a, with κ < 0 around the great circle across a. The axis and its opposite mean the
-    same: its entry of largest size is positive. On the circle κ and −κ with the axis across a mean the same, too; there
-    κ is not negative.
+    With κ > 0 the points lie around ±a, with κ < 0 around the great circle across a. The axis has no sign; its
+    entry of largest size is given as positive. On the circle, κ with one axis and −κ with the axis at a right angle to
+    it are the same density, so κ is given as not negative.
 
     Parameters
     ----------

@@ -38,8 +38,8 @@ class AxisWithin(Region):
 
     Notes
     -----
-    R ↦ R·axis is the Hopf map.  To turn the axis by some angle a rotation must change by at least as much, so the
-    distance to the border, half an angle of rotation, is half of that on S².
+    R ↦ R·axis is the Hopf map.  It at most doubles distances, so the distance to the border, which is half an angle of
+    rotation, is half of that on S².
 
     Examples
     --------

@@ -32,10 +32,10 @@ _NEAR = 4.0
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Implicit(Constrained, Region):
-    """The points of a manifold at which h is positive, or each of several functions.
+    """The points of a manifold at which a function h, or each of several functions, is positive.
 
-    The border may have corners where two functions are zero.  On it the derivative of h along the manifold must not be
-    zero.
+    The border may have corners where two functions are zero.  On the border the derivative of h along the manifold must
+    not be zero.
 
     Parameters
     ----------
