@@ -1,7 +1,7 @@
-"""Flat data in a box: a normal density of which two sides are cut off.
+"""Flat data in a box: a normal density whose mean lies outside.
 
-The code is the same as on the sphere, because a box is a region of flat space. The default weight treats each
-coordinate separately.
+The code is the same as on the sphere, because a box is a region of flat space. The default combines weights that
+treat each coordinate separately.
 """
 
 import sys

@@ -1,10 +1,10 @@
 """A density map that respects the border.
 
 No family is assumed. The logarithm of the density is a smooth function, fitted inside the border alone, and the
-likelihood of held-out points chooses how smooth it is. The true density has two bumps, one of which continues
-beyond the coast. A kernel density map would be too low next to the coast and would put mass into the sea; this map
-does neither. The lines contain 50 and 90 % of the mass. The right panel shows the error: the factor by which the 95
-% band extends above and below the estimate.
+likelihood of held-out points chooses how smooth it is. The true density has two maxima, one of which continues
+beyond the coast. An ordinary kernel density map would be too low next to the coast and would put mass into the sea.
+The lines contain 50 and 90 % of the mass. The right panel shows the error: the factor by which the 95 % band extends
+above and below the estimate.
 """
 
 import sys

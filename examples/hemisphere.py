@@ -1,8 +1,9 @@
-"""The hemisphere of Williams and Liu (2022): the centre lies outside the region.
+"""The cap of Williams and Liu (2022): the centre lies outside the region.
 
 The points have a von Mises–Fisher density with κ = 6 and its mean direction at colatitude φ = π/2 and longitude
 θ = π. They are observed only where the colatitude φ exceeds π/2 + 0.2, so that the mean direction itself is never
-observed.
+observed. The fit that ignores the border misses it by 0.5 rad (29°) and gives κ = 10.0. Score matching and the exact
+likelihood miss it by less than 0.01 rad, and give κ between 5.9 and 6.1.
 """
 
 import sys

@@ -6,7 +6,7 @@ the centre where most positions were recorded. Score matching puts it into the s
 The catalogue also has the positions outside. So it is known how many there were for each position inside, in rings
 outside the border, and families that were fitted to the inside alone can be compared with it:
 
-| | 0–250 km | 250–500 km | 500–1,000 km outside |
+| positions outside for each position inside | 0–250 km | 250–500 km | 500–1,000 km |
 | --- | --- | --- | --- |
 | two von Mises–Fisher, likelihood | 1.19 ± 0.14 | 1.26 ± 0.27 | 2.3 ± 0.9 |
 | Fisher–Bingham, likelihood | 1.13 ± 0.13 | 1.1 ± 0.4 | 1.6 ± 2.0 |
@@ -16,8 +16,7 @@ outside the border, and families that were fitted to the inside alone can be com
 | **truth** | **1.36** | **1.18** | **2.41** |
 
 The data inside hardly distinguish the first four families. Next to the border they agree. Beyond 500 km they
-predict between 1.6 and 3.5, and the standard error of one family does not show how much families differ. The family
-that fits best inside need not predict best outside.
+predict between 1.6 and 3.5, and the standard error of one family does not show how much families differ.
 """
 
 import sys

@@ -135,7 +135,8 @@ display = density.plot()
 # ## Better families
 #
 # We try wider families, and two clusters. `TruncatedMLE`, the exact likelihood inside the border, is the right method
-# for mixtures, because score matching hardly sees how the points are divided between separate clusters.
+# for mixtures, because score matching [hardly determines](../docs/models.md#several-clusters) the shares of separate
+# clusters.
 
 # %%
 round_cluster = tmsm.VonMisesFisher()
@@ -155,7 +156,8 @@ fits = {
 tmsm.compare(fits)
 
 # %% [markdown]
-# The table is in the order of a criterion; lower is better. How to read it:
+# The table is in the order of the [information criterion](../docs/checking.md#comparing-models) of score matching; lower
+# is better. How to read it:
 #
 # - Heavy tails add nothing to one round cluster: their row has the same numbers.
 # - One oval is rejected by the goodness of fit.

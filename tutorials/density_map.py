@@ -106,7 +106,9 @@ kernels = tmsm.AdaptiveKernel(reserve).fit(nests)
 print(kernels.summary())
 
 # %% [markdown]
-# The line **band** of both summaries is important, and we come back to it.
+# In the first summary the bumps are the spline functions of the map, and smoothing is its ridge penalty. In the second
+# one a place is a position of one or more points. [Density maps](../docs/maps.md#how-the-two-maps-work) explains these
+# terms. The line **band** of both summaries is important, and we come back to it.
 #
 # **Which map is better?** `held_out_` is the mean log density of points that took no part in the fit. Both maps hold
 # out the same points, so that the numbers can be compared. Larger is better.
@@ -203,10 +205,9 @@ for name, one in (("smooth map", smooth), ("kernel map", kernels)):
     print(f"{name}: the band contains the truth for {100 * covered[name]:.0f} %")
 
 # %% [markdown]
-# Two kinds of error exist: chance, because another sample would give another map; and the bias of the smoothing, which
-# cuts peaks and fills valleys. The band of the smooth map contains both, the second one on average over the region. The
-# band of the kernel map contains chance only, and so it contains the truth less often. That is what the line **band**
-# of the summaries says. If you need errors, use the smooth map.
+# The band of the smooth map contains chance and, on average over the region, the bias of the smoothing. The band of the
+# kernel map contains chance only, so it contains the truth less often. That is what the line **band** of the summaries
+# says, and [density maps](../docs/maps.md#what-the-band-means) explains it. If you need errors, use the smooth map.
 #
 # ## Questions to a map
 #
@@ -247,7 +248,8 @@ text = ax.set(aspect="equal", xlabel="km", ylabel="km")
 #
 # - **Nothing beyond the border.** A map has no shape that could be continued. To extrapolate, fit a model.
 # - **How well the places were searched.** If some parts of the reserve were searched less, the map shows this as fewer
-#   nests. If you know how well each place was searched, pass it as `log_exposure`.
+#   nests. If you know how well each place was searched, give its logarithm to the map:
+#   `DensityMap(reserve, log_exposure=f)`. [Exposure](../docs/regions.md#how-well-each-place-was-observed) has examples.
 # - **Dependent points.** Positions of the same animal depend on each other. Pass `groups=` to `fit`; otherwise the map
 #   is too rough and its band too narrow.
 #

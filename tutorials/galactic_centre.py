@@ -136,7 +136,8 @@ print(fit.summary())
 # %% [markdown]
 # How to read this table:
 #
-# - **mean direction** is the centre. Its interval has two lengths, the half-axes of an ellipse on the sky.
+# - **mean direction** is the centre. Its interval has two lengths. They say how far the 95 % confidence region reaches
+#   from the estimate along its two main axes.
 # - **concentration** is κ. `spread (1σ)` is the same in degrees: about the standard deviation in one direction.
 # - **mass outside** is the share of the fitted distribution that could not be observed.
 # - **goodness of fit** is a test of the model. A p-value below 0.01 would say that the clusters do not look like a von

@@ -13,8 +13,9 @@
 # %% [markdown]
 # # A table larger than memory
 #
-# Surveys of the sky, of animals or of earthquakes have tables that do not fit into memory. You never have to load or to
-# thin out such a table: a fit needs only sums over the rows, and it reads them block by block. You will learn
+# Surveys of the sky, of animals or of earthquakes have tables that do not fit into memory. For most models you need not
+# load such a table, nor take a part of it: the fit reads the rows block by block and keeps only sums over them. You will
+# learn
 #
 # - how to fit a folder of files by its path, with groups and with filters,
 # - how to show that the answer is that of the rows in memory, and how much memory it takes,
@@ -131,7 +132,7 @@ for times in (2, 4, 8):
     print("fit of the folder {:.0f} MB, array {:.0f} MB".format(*memory[times]))
 
 # %% [markdown]
-# The array grows with the number of rows, and the memory of the fit hardly does. It holds some blocks of rows, and a
+# The array grows with the number of rows. The memory of the fit hardly grows. It holds some blocks of rows, and a
 # sample of at most 65,536 rows for the tests and pictures. For small tables that is more than the table itself. The
 # page on [large tables](../docs/performance.md) has the figures for 40 million rows, and lists the kinds of fit that do
 # hold all rows, such as mixtures and density maps.
@@ -148,8 +149,8 @@ print(f"{len(source):,} rows in {len(sizes)} blocks of at most {max(sizes):,} ro
 # %% [markdown]
 # ## Some of the rows, and groups
 #
-# `open_table` takes the names of the columns if they are unusual, and a filter. Groups are the name of a column: stars
-# of one field share the errors of its calibration, so their rows depend on each other. (The rows of this simulated
+# `open_table` takes the names of the columns if they are unusual, and a filter. For groups you give the name of a
+# column. Stars of one field share the errors of its calibration, so their rows depend on each other. (The rows of this simulated
 # table are independent, so that the groups hardly change the error.)
 
 # %%
@@ -186,14 +187,14 @@ ax.axhline(TRUTH["concentration"], color="black", lw=1, ls="--")
 text = ax.set(xlabel="rows", ylabel="κ with its 95 % interval", xlim=(0.0, None))
 
 # %% [markdown]
-# Each row was read once. If rows are sorted, for example by declination, shuffle them before: the first rows fix the
-# scale of some weights, and a first estimate about which the sums are taken.
+# Each row was read once. If rows are sorted, for example by declination, shuffle them before. The first rows determine
+# the scale of some weights and a first estimate, and both are kept for all later rows.
 #
 # ## Save sums, add them later
 #
 # `moments_` are the sums that the estimate needs. They can be saved in a small file and added to others, on another
-# machine, without the rows. All parts must begin from the same start, which says what is summed. So one part makes the
-# start, and the others begin from a copy of it without its rows, `cleared()`.
+# machine, without the rows. All parts must use the same model, weight and first estimate. The sums of the first part
+# contain these, and `cleared()` gives a copy without the rows. The other parts begin from this copy.
 
 # %%
 paths = sorted(folder.iterdir())
@@ -230,7 +231,8 @@ except ValueError as error:
 # %% [markdown]
 # ## Threads and clusters
 #
-# A large fit uses all processors. `n_jobs` limits them. The result is the same to the last bit for every number.
+# A large fit uses all processors. `n_jobs` limits them. The result is the same to the last bit for every number of
+# threads.
 
 # %%
 one = tmsm.ScoreMatching(model, view, n_jobs=1).fit(folder)
@@ -256,7 +258,7 @@ print(
 # ## What was learned
 #
 # - The path of a file or a folder can take the place of the rows. The answer is the same but for rounding.
-# - The memory of a fit does not grow with the table.
+# - The memory of this fit does not grow with the table. Mixtures, density maps and the bootstrap do hold all rows.
 # - `partial_fit` reads each row once. `moments_` can be saved, loaded and added.
 # - `n_jobs` and Dask change the time, not the answer.
 #

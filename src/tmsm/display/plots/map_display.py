@@ -175,7 +175,7 @@ class MapDisplay:
         self, x: FloatArray, y: FloatArray, values: FloatArray, colours: str, norm: Any, words: str
     ) -> None:
         drawn = self.ax_.pcolormesh(
-            x, y, np.ma.masked_invalid(values), cmap=colours, norm=norm, shading="auto", rasterized=True, zorder=0.5
+            x, y, np.ma.masked_invalid(values), cmap=colours, norm=norm, shading="auto", rasterized=True, zorder=0.6
         )
         self.figure_.colorbar(drawn, ax=self.ax_, label=words, shrink=0.75, pad=0.02)
 
