@@ -30,7 +30,7 @@ HEAD = """# Gallery
 
 Each example is a short program with its picture, in the folder `examples/`. Use it as the start of your own.
 The command `python examples/storms.py picture.png` runs one of them and draws its picture. Without the name
-of a file it only prints its results.
+of a file it only prints its results. Some need the [extras](index.md#install) `sky` or `jax`.
 """
 TAIL = """## Where to go next
 

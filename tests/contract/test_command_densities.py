@@ -247,3 +247,27 @@ def test_blanks_are_counted_and_can_be_left_out(command, folder):
     assert "3 of 600 points without a value of the covariate 'year' (lines 599, 600, 601)" in err
     assert "leave such points out with --bad skip" in err
     assert found(command, "fit", "more.csv", *REGION, "--covariate", "year", "--bad", "skip")["n_samples"] == 597
+
+
+def test_where_no_model_fits_the_comparison_says_so(command):
+    code, out, _ = command("compare", "mixture.csv", *REGION, "--models", "vmf,kent", "--report", "none.html")
+    assert code == 0
+    assert "rejects every model of this table (p below 0.01)" in " ".join(out.split())
+    code, out, _ = command("compare", "mixture.csv", *REGION, "--models", "vmf,mixture:2")
+    assert code == 0
+    assert "rejects every model" not in out
+
+
+def test_a_report_says_what_was_left_out(command, folder):
+    smaller = ["--region", "cap:0,50,10", "--outside", "drop"]
+    code, _, said = command("fit", "mixture.csv", *smaller, "--report", "left-out.html")
+    assert code == 0
+    (note,) = [line for line in said.splitlines() if line.endswith("lie outside the border and were left out.")]
+    assert note in (folder / "left-out.html").read_text()
+
+
+def test_a_table_of_points_is_no_border(command):
+    code, _, said = command("region", "mixture.csv")
+    assert code == 2
+    assert "A border has polygons, and this is a table with the columns 'lon', 'lat'." in said
+    assert command("region", "USA")[0] == 0

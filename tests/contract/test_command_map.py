@@ -196,7 +196,7 @@ def test_the_page_works_in_a_browser(command, folder, browser):  # noqa: F811
     first = np.array(browser.execute_script(values))
     assert first.size > 1000
     about = browser.execute_script("return document.getElementById('about').textContent")
-    assert "like best" in about
+    assert "the best one for points that were held out" in about
     # The slider at its smooth end shows a flatter map; one button brings the chosen one back.
     move = (
         "const s = document.getElementById('smoothing'); s.value = arguments[0]; s.dispatchEvent(new Event('input'));"

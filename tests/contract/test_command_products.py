@@ -127,3 +127,19 @@ def test_one_sentence_for_what_is_wrong(folder, options, words):
 def test_one_sentence_for_what_cannot_be_read(also, within, words):
     with pytest.raises(ValueError, match=words):
         read_factors(also, within)
+
+
+def test_an_error_names_the_column(folder):
+    rng = np.random.default_rng(0)
+    place = tmsm.LonLatBox(-100.0, 30.0, -80.0, 40.0)
+    X = tmsm.VonMisesFisher().sample(
+        4000, place, random_state=0, mean_direction=tmsm.lonlat_to_xyz(-85.0, 33.0), concentration=30.0
+    )
+    rows = np.column_stack([*tmsm.xyz_to_lonlat(X), 4.5 + rng.exponential(0.4, 4000)])
+    np.savetxt(folder / "exponential.csv", rows, delimiter=",", header="lon,lat,size", comments="")
+    done = run(
+        "fit", "exponential.csv", "--region", "box:-100,30,-80,40", "--also", "size:line", "--within", "size > 4.5",
+        cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("tmsm: The column size: The estimated precision matrix is not positive definite")

@@ -314,7 +314,11 @@ def test_the_page_is_about_the_map_that_writes_it(fits, tmp_path):
         assert captions[0].startswith(f"{name.capitalize()} ({type(first).__name__})")
         assert 'class="chosen"' in captions[0]
         assert 'class="chosen"' not in captions[1]
-        why = "likelier under it" if first.held_out_ >= other.held_out_ else "because it was asked for"
+        why = (
+            "it predicts points that were held out better"
+            if first.held_out_ >= other.held_out_
+            else "because it was asked for"
+        )
         assert why in captions[0]
         # Each map has its own band; the slider is that of the smooth map.
         data = data_of(page)

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 import tmsm
 from tests.registry import unit
+from tmsm.display.record import components_of
 
 CAP = tmsm.Cap([0.0, 0.0, 1.0], 0.6)
 CENTRES = np.array([unit(0.1, 0.2, 1.0), unit(-0.5, -0.1, 1.0)])
@@ -281,3 +282,27 @@ def test_few_rows_in_hardly_determined_components_have_a_summary():
     low, high = fit.confidence_interval().shares
     assert (low >= 0.0).all()
     assert (high <= 1.0).all()
+
+
+def test_components_whose_density_is_lowest_among_the_rows_have_no_centre():
+    rng = np.random.default_rng(0)
+    even = tmsm.VonMisesFisher().sample(6000, CAP, random_state=rng, mean_direction=CENTRES[0], concentration=0.0)
+    X = even[rng.random(6000) < np.exp(-4.0 * (even[:, 2] - np.cos(0.6)))]  # von Mises–Fisher round the other pole
+    alone = tmsm.TruncatedMLE(tmsm.VonMisesFisher(), CAP).fit(X)
+    one = tmsm.TruncatedMLE(tmsm.Mixture(tmsm.VonMisesFisher(), 1), CAP).fit(X)
+    assert one.log_likelihood_ == pytest.approx(alone.log_likelihood_, abs=1e-6)  # the same density
+    for fit in (alone, one):
+        assert not fit.determined_
+        assert fit.status_.startswith("The data do not determine a centre: the density is lowest among the rows")
+        assert "undetermined" in fit.summary()
+        assert "it is extrapolated" not in fit.status_
+    # One of two: the other one keeps its centre.
+    both = np.vstack([X, tmsm.VonMisesFisher().sample(1500, CAP, random_state=1, mean_direction=CENTRES[0],
+                                                      concentration=150.0)])  # fmt: skip
+    two = tmsm.TruncatedMLE(MODEL, CAP).fit(both)
+    lost = int(np.argmin(two.params_.mean_direction[:, 2]))
+    assert two.params_.mean_direction[lost, 2] < -0.8
+    assert two.determined_
+    assert f"The data do not determine the centre of component {lost + 1}" in two.status_
+    assert two.summary().count("undetermined") == 1
+    assert [one.get("centre") is None for one in components_of(two.result_)] == [k == lost for k in range(2)]

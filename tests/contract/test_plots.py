@@ -162,9 +162,10 @@ def test_contours_hold_their_share_of_the_mass(fit):
 
 
 def test_many_points_are_thinned_and_it_says_so():
-    many = MODEL.sample(50_000, COAST, random_state=2, **TRUTH)
-    display = tmsm.ScoreMatching(MODEL, COAST, "saturating").fit(many).plot(density=False)
-    assert "rows (16,667 of 50,000)" in [text.get_text() for text in display.legend_.get_texts()]
+    many = MODEL.sample(70_000, COAST, random_state=2, **TRUTH)
+    for n, shown in ((50_000, "16,667"), (70_000, "17,500")):  # of 70,000 rows a fit keeps every second one
+        display = tmsm.ScoreMatching(MODEL, COAST, "saturating").fit(many[:n]).plot(density=False)
+        assert f"rows ({shown} of {n:,})" in [text.get_text() for text in display.legend_.get_texts()]
 
 
 def test_diagnostics_show_a_wrong_border_and_nothing_when_right(X, fit):

@@ -233,7 +233,8 @@ def test_above_dimension_100_laplacians_are_estimated_and_it_is_said():
     noise = found - exact
     assert noise.std() > 0.0
     assert abs(noise.mean()) < 4.0 * noise.std() / np.sqrt(len(X))
-    np.testing.assert_array_equal(found[::-1][:50], model.log_laplacian(X[::-1][:50], theta))
+    # The random direction belongs to the row, whatever stands beside it.
+    np.testing.assert_allclose(found[::-1][:50], model.log_laplacian(X[::-1][:50], theta), rtol=1e-12)
     # Rows of e stay the slope of J, with the same signs.
     equations = OneWeight(model, Distance("geodesic"))
     rows, h = Rows.of(X, region), 1e-4

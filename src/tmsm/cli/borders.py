@@ -190,7 +190,7 @@ def _read_operand(text: str, where: str | None, frame: Frame | None) -> Region:
         raise InvalidInputError(f"{text} has no properties to filter by: a filter is for a file with polygons.")
     if text == "everywhere":
         return Everywhere(Sphere(2))
-    if text == "usa":
+    if text == "usa" or (text.lower() == "usa" and not Path(text).exists()):
         from tmsm.datasets import load_border
 
         if frame is not None and frame.is_sky:

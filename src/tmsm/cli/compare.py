@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 _WIDTH = 110
+# What to try where no model of the table fits.
+_OTHERS = "Others are mixture:2, mixture, heavy-tailed, and mixture:1 with --background. tmsm map needs no model."
 
 
 def compare(
@@ -133,6 +135,8 @@ def compare(
         show_data({"n_samples": n, "fits": rows, **extra})
     else:
         show_table(f"{n:,} points, best first", _as_text(rows))
+        if compared.rejection is not None:
+            emit(fill(f"{compared.rejection} {_OTHERS}", _WIDTH))
         if spread:
             emit()
             show_table("Points expected outside the border for each point seen", _beyond_as_text(rows))
@@ -146,13 +150,19 @@ def compare(
         tables = [
             (
                 "Models",
-                "By the information criterion: lower is better. The rest of this page is about the first model.",
+                " ".join(
+                    [
+                        "By the information criterion: lower is better.",
+                        *filter(None, [compared.rejection]),
+                        "The rest of this page is about the first model.",
+                    ]
+                ),
                 _without_centres(rows),
             )
         ]
         if spread:
             tables.append(("Points expected outside the border for each point seen", spread, _beyond_as_text(rows)))
-        write_comparison(ordered, f"{points.name} inside {region}", tables, report)
+        write_comparison(ordered, f"{points.name} inside {region}", tables, report, observed.notes())
 
 
 def _models(names: str, known: list[str], background: Any) -> dict[str, Model]:
@@ -187,7 +197,7 @@ def _described(one: ComparedFit, label: tuple[str, str], estimator: Estimator) -
         error = fit.std_errors[centre.name]
         far = centre.kind == "direction" and fit.intervals(0.95, None)[centre.name][0] > 0.5 * np.pi
         words = "hardly determined" if far else fit.frame.length(error)
-    place = "" if mean is None else fit.frame.place(mean, error)
+    place = "not determined" if fit.undetermined is not None else "" if mean is None else fit.frame.place(mean, error)
     components = components_of(fit)
     several = [part for part in components if "centre" in part]
     if several:

@@ -1,8 +1,10 @@
-"""Columns beside the place: a time of year or an angle as a circle, a magnitude or an energy as a line."""
+"""Columns beside the place: a time of year or an angle as a circle, a temperature as a line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
@@ -13,7 +15,7 @@ import numpy as np
 from tmsm.data.point_rows import PointFile
 from tmsm.estimators.base import Estimator
 from tmsm.foundation.arrays import BoolArray, FloatArray
-from tmsm.foundation.errors import InvalidInputError
+from tmsm.foundation.errors import EstimationError, InvalidInputError
 from tmsm.foundation.filters import Filter
 from tmsm.foundation.text import readable
 from tmsm.foundation.validation import parse_number
@@ -23,10 +25,10 @@ from tmsm.models.base import LinearModel, Model
 from tmsm.regions import Box, Everywhere, Region
 from tmsm.regions.angle_box import arc
 
-__all__ = ["Factor", "factor_notes", "product_model", "product_region", "read_factors", "rows_within"]
+__all__ = ["Factor", "factor_notes", "naming_columns", "product_model", "product_region", "read_factors", "rows_within"]
 
 _KINDS = ("circle", "line")
-_EXAMPLE = "such as month:circle:12 or log10_energy:line"
+_EXAMPLE = "such as month:circle:12 or warmth:line"
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,20 @@ def rows_within(table: PointFile, factors: Sequence[Factor], outside: str) -> Bo
             )
         inside &= within
     return inside
+
+
+@contextmanager
+def naming_columns(factors: Sequence[Factor]) -> Iterator[None]:
+    """Errors inside name the column in place of the number of its factor."""
+    try:
+        yield
+    except (EstimationError, InvalidInputError) as error:
+        found = re.match(r"In factor (\d+) of (\d+), \w+: (.*)", str(error), flags=re.DOTALL)
+        if found is None or int(found[2]) != len(factors) + 1:
+            raise
+        k = int(found[1]) - 2
+        what = "The place" if k < 0 else f"The column {factors[k].column}"
+        raise type(error)(f"{what}: {found[3]}") from error
 
 
 def factor_notes(estimator: Estimator, factors: Sequence[Factor]) -> list[str]:

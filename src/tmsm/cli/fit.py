@@ -74,7 +74,7 @@ def fit(
 ) -> None:
     """Fit a model to points that were observed only inside a border."""
     from tmsm.cli.borders import border_files, frame_of
-    from tmsm.cli.factors import factor_notes, read_factors
+    from tmsm.cli.factors import factor_notes, naming_columns, read_factors
     from tmsm.cli.inputs import Observed, check_factors, make_estimator, read_background, read_marks, read_power
     from tmsm.cli.models import make_model, needs_whole
     from tmsm.cli.outputs import check_outputs
@@ -101,8 +101,12 @@ def fit(
         method, chosen.on(observed.border.manifold) if factors else chosen, observed.border, weight, observed.exposure,
         robust=power, with_covariates=bool(covariate), outside=observed.outside,
     )  # fmt: skip
-    estimator.fit(observed.points, groups=observed.labels, covariates=observed.covariates)
+    with naming_columns(factors):
+        estimator.fit(observed.points, groups=observed.labels, covariates=observed.covariates)
     show_result(estimator, json=json, save=save, report=report)
-    for note in [*(factor_notes(estimator, factors) if factors else []), *observed.notes()]:
+    notes = observed.notes()
+    for note in [*(factor_notes(estimator, factors) if factors else []), *notes]:
         say(note)
-    write_pictures(estimator, title=f"{points.name} inside {region}", marks=marks, plot=plot, report=report)
+    write_pictures(
+        estimator, title=f"{points.name} inside {region}", marks=marks, plot=plot, report=report, notes=notes
+    )

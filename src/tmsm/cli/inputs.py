@@ -200,8 +200,9 @@ class Observed:
         copies = n - len(np.unique(np.column_stack(columns)[self.inside], axis=0))
         if self.table.groups is None and copies > _MANY_COPIES * n:
             notes.append(
-                f"{copies:,} of {n:,} points are exact copies of others: if they are no observations of their own, "
-                "the errors are too small. Drop them, or use --groups."
+                f"{copies:,} of {n:,} points are exact copies of others: if they repeat one observation, "
+                "the errors are too small. Remove such rows from the file, or name with --groups the column that tells "
+                "which rows belong together."
             )
         notes += reading_notes(self.table)
         if n < len(self.table):

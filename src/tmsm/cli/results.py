@@ -31,9 +31,18 @@ def show_result(estimator: Estimator, *, json: bool, save: Path | None, report: 
 
 
 def write_pictures(
-    estimator: Estimator, *, title: str | None, marks: Mapping[str, FloatArray], plot: Path | None, report: Path | None
+    estimator: Estimator,
+    *,
+    title: str | None,
+    marks: Mapping[str, FloatArray],
+    plot: Path | None,
+    report: Path | None,
+    notes: Sequence[str] = (),
 ) -> None:
-    """A picture and a report, each with what the likelihood without the border would say beside the fit."""
+    """A picture and a report, each with what the likelihood without the border would say beside the fit.
+
+    The notes say how the points were read and chosen.
+    """
     if plot is None and report is None:
         return
     from tmsm.display.plots import FitDisplay
@@ -47,16 +56,22 @@ def write_pictures(
         say(f"Picture: {plot}")
     if report is not None:
         heading = title or described(estimator.result_)
-        write_text(report, html_report(fits, title=heading, made_by=made_by(), marks=marks, reword=for_command))
+        page = html_report(fits, title=heading, made_by=made_by(), marks=marks, notes=notes, reword=for_command)
+        write_text(report, page)
         say(f"Report: {report}")
 
 
 def write_comparison(
-    fits: Mapping[str, Estimator], title: str, tables: Sequence[tuple[str, str, Sequence[Sequence[str]]]], report: Path
+    fits: Mapping[str, Estimator],
+    title: str,
+    tables: Sequence[tuple[str, str, Sequence[Sequence[str]]]],
+    report: Path,
+    notes: Sequence[str],
 ) -> None:
     """A report on several models of the same points, the best first, with tables: heading, text, rows."""
     from tmsm.display.report import TableSection, html_report
 
     shown = [TableSection(*table) for table in tables]
-    write_text(report, html_report(fits, title=title, made_by=made_by(), tables=shown, reword=for_command))
+    page = html_report(fits, title=title, made_by=made_by(), tables=shown, notes=notes, reword=for_command)
+    write_text(report, page)
     say(f"Report: {report}")

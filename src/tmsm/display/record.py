@@ -197,7 +197,7 @@ def components_of(fit: Fit) -> list[dict[str, Any]]:
         own["share"] = plain_numbers(fit.params[name])
         own["share_std_error"] = None if errors is None else plain_numbers(errors[name])
         own["share_of_rows"] = plain_numbers(share)
-    return found
+    return sorted(found, key=lambda one: (one["component"] == "background", one["component"]))
 
 
 def _covariates_of(fit: Fit) -> dict[str, Any]:

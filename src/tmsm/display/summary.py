@@ -127,6 +127,8 @@ def _field_rows(fit: Fit, field: Field) -> list[TableRow]:
     if fit.covariance is not None:
         error, interval = fit.std_errors[field.name], fit.intervals(0.95, None)[field.name]
     if field.kind == "direction":
+        if error is not None and fit.is_lowest(field):
+            interval = np.full(len(params[field.name]) - 1, np.pi)  # its numbers have no meaning
         rows = _direction_rows(field.own_title, params[field.name], error, interval)
         if field.space(params[field.name]).has_longitudes and (field.is_centre or field.is_factor_centre):
             single = field.is_centre and fit.centre_point is not None

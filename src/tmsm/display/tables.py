@@ -55,7 +55,7 @@ def _direction_lines(fit: Fit, one: Field, value: FloatArray, error: Any, half_a
         jacobian = fit.model.parameter_jacobian(fit.theta)[one.name]
         covariance = jacobian @ fit.covariance @ jacobian.T
     # An undetermined direction has numbers, but no errors that mean anything.
-    undetermined = half_axes is not None and bool(half_axes[0] > 0.5 * np.pi)
+    undetermined = half_axes is not None and bool(half_axes[0] > 0.5 * np.pi or fit.is_lowest(one))
     names = list(_AXES[: value.size]) if value.size <= 3 else [str(k) for k in range(value.size)]
     lines: list[Line] = []
 

@@ -14,7 +14,7 @@ from tmsm.foundation.validation import check_count, check_number
 from tmsm.foundation.whole_files import write_whole
 from tmsm.manifolds.frames import Frame
 from tmsm.maps.highest import HighestDensityRegion
-from tmsm.maps.map_files import check_geotiff, write_contours, write_geotiff, write_healpix
+from tmsm.maps.map_files import check_geotiff, healpix_package, write_contours, write_geotiff, write_healpix
 from tmsm.maps.pixels import check_nside, grid_of
 from tmsm.maps.region_density import RegionDensity
 from tmsm.maps.windows import flat_window, lonlat_extent
@@ -58,7 +58,10 @@ def check_page(path: Path) -> None:
 
 
 def check_file(path: Path, region: Region, frame: Frame, *, step: float | None = None, nside: int | None = None) -> str:
-    """The ending of a map's file; an error where a map of this region cannot be written there, with these pixels."""
+    """The ending of a map's file; an error where a map of this region cannot be written there.
+
+    That is so because of the region, the pixels, or a package that is missing.
+    """
     ending, manifold = check_ending(path), region.manifold
     if ending in RASTERS:
         check_geotiff(frame if manifold.has_longitudes else None)
@@ -66,6 +69,7 @@ def check_file(path: Path, region: Region, frame: Frame, *, step: float | None =
             grid_of(region, frame, check_number(step, "step", above=0.0))
     elif ending == ".fits":
         check_nside(region, None if nside is None else check_count(nside, "nside"))
+        healpix_package()
     elif ending not in PICTURES and not manifold.has_longitudes:
         raise InvalidInputError(f"GeoJSON holds places on S², not points of {manifold!r}.")
     return ending

@@ -56,8 +56,8 @@ def centres_of(fit: Fit) -> tuple[Centre, ...]:
     if (point := fit.centre_point) is not None:
         return (Centre(fit.centre, point),)
     found = []
-    for field in fit.model.fields:
-        if field.component is not None and field.is_factor_centre:
+    for field in fit.component_centres:
+        if not fit.is_lowest(field):
             point = np.asarray(fit.params[field.name], dtype=np.float64)
             away = field.is_axis and float(fit.kept.sample().X.mean(axis=0) @ point) < 0.0
             found.append(Centre(field, -point if away else point))

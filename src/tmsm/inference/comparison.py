@@ -12,6 +12,7 @@ from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
 from tmsm.foundation.text import plain_table, readable_p
 from tmsm.inference.extrapolation import Extrapolation, Extrapolator
 from tmsm.inference.fit import Fit, Fitted
+from tmsm.inference.goodness import REJECTED
 from tmsm.regions import Region
 
 __all__ = ["ComparedFit", "Comparison", "compare"]
@@ -95,9 +96,19 @@ class Comparison(Sequence[ComparedFit]):
             row += [] if fit.log_likelihood is None else [f"{fit.log_likelihood:.6g}"]
             rows.append([*row, *(one.in_words for one in fit.extrapolations.values())])
         table = plain_table(rows)
-        return f"{table}\n{self._spread}" if first.extrapolations else table
+        said = [*filter(None, [self.rejection]), *([self._spread] if first.extrapolations else [])]
+        return "\n".join([table, *said])
 
     __repr__ = __str__
+
+    @property
+    def rejection(self) -> str | None:
+        """A sentence where the goodness of fit rejects every model; None elsewhere."""
+        p_values = [one.p_value for one in self.fits]
+        if any(p is None or p >= REJECTED for p in p_values):
+            return None
+        models = "the model" if len(p_values) == 1 else "every model of this table"
+        return f"The goodness of fit rejects {models} (p below {REJECTED:g}): look for a family that fits."
 
     @property
     def _spread(self) -> str:

@@ -46,6 +46,7 @@ T = TypeVar("T")
 
 # Where the delta method's reach differs by more than this factor from the profile's, its ellipse is not local.
 _LOCAL = 1.25
+_LOWEST = "The data do not determine a centre: the density is lowest among the rows and rises away from them."
 # A share is next to its limit if it stands for so few rows, or for so few of its errors.
 _LIMIT_ROWS, _LIMIT_ERRORS = 10.0, 4.0
 # So many intervals and regions, of different levels and kinds, are kept.
@@ -516,7 +517,9 @@ class Fit:
         """A sentence where the rows determine no centre; None where they do, or the family has none."""
         one = self.centre
         if one is None:
-            return None
+            if any(not self.is_lowest(part) for part in self.component_centres) or not self.component_centres:
+                return None
+            return f"{_LOWEST} Every centre is more than a right angle away from every row."
         name = one.title
         if self.covariance is not None and self._may_be_flat(one):
             # Where something is known, no density of the family is flat.
@@ -530,12 +533,23 @@ class Fit:
                 f"The data do not determine a centre: {flat}the rows reject no {name} at 95 %. Do not use the "
                 f"estimated {name}. What helps: {', '.join(remedies)}."
             )
-        if one.kind == "direction" and not one.is_axis and self._is_lowest(one):
-            return (
-                "The data do not determine a centre: the density is lowest among the rows and rises away from them. "
-                f"The estimated {name} is more than a right angle away from every row."
-            )
+        if self.is_lowest(one):
+            return f"{_LOWEST} The estimated {name} is more than a right angle away from every row."
         return None
+
+    @property
+    def component_centres(self) -> list[Field]:
+        """The centres of the components of a mixture; empty where there are none."""
+        return [one for one in self.model.fields if one.component is not None and one.is_factor_centre]
+
+    def is_lowest(self, one: Field) -> bool:
+        """Whether a mean direction is so far away that its density is lowest among the rows."""
+        if one.kind != "direction" or one.is_axis or not (one.is_centre or one in self.component_centres):
+            return False
+        centre = np.asarray(self.params[one.name])
+        if not self.region.has_border or len(centre) != self.region.manifold.embedding_dim:
+            return False
+        return bool((self.kept.sample().X @ centre).max() < 0.0)
 
     def _has_region(self, one: Field) -> bool:
         """Whether the family can say which θ have a given centre."""
@@ -547,6 +561,3 @@ class Fit:
         if one.kind == "direction":
             return self.confidence_region(one.name, 0.95).everywhere
         return not self.confidence_region(one.name, 0.95).bounded
-
-    def _is_lowest(self, one: Field) -> bool:
-        return bool(self.region.has_border and (self.kept.sample().X @ np.asarray(self.params[one.name])).max() < 0.0)

@@ -25,7 +25,10 @@ from tmsm.models.base import Model
 from tmsm.regions import BorderView
 from tmsm.weights import EquationPart, saturating_at
 
-__all__ = ["GoodnessOfFit", "over_identification"]
+__all__ = ["REJECTED", "GoodnessOfFit", "over_identification"]
+
+# A model with a smaller p-value is said to be rejected.
+REJECTED = 0.01
 
 _MIN_ROWS_PER_EQUATION = 8
 # Scales three times those of an estimate: nearer to the border the equations are carried by too few rows for χ².

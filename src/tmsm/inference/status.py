@@ -16,6 +16,7 @@ from tmsm.inference.diagnostics import (
 )
 from tmsm.inference.exposure_error import exposure_cautions
 from tmsm.inference.fit import Fit
+from tmsm.inference.goodness import REJECTED
 from tmsm.inference.influence import are_unequal
 from tmsm.weights import Constant
 
@@ -46,6 +47,7 @@ def status_of(fit: Fit) -> str:
         sentences += _few_groups(fit.n_groups, fit.error_df + 1.0, fit.n_free)
     sentences += _few_rows(fit)
     if fit.undetermined is None:
+        sentences += _lost_components(fit)
         sentences += extrapolation(centres_of(fit), fit.region, fit.frame)
     sentences += unequal_columns(fit.kept)
     sentences += few_carriers(fit.influence, fit.kept)
@@ -54,12 +56,8 @@ def status_of(fit: Fit) -> str:
     goodness = fit.goodness_of_fit
     if goodness is not None and goodness.p_value < _DOUBTFUL:
         sentences += thin_region(fit.kept)
-    if goodness is not None and goodness.p_value < _SUSPICIOUS:
-        sentences.append(
-            f"The rows do not look like {type(fit.configuration['model']).__name__} inside this region "
-            f"({readable_p(goodness.p_value)}): they may be bimodal, axial or of another shape, or the border may "
-            "be wrong. Compare with a wider family, and look at a map."
-        )
+    if goodness is not None and goodness.p_value < REJECTED:
+        sentences.append(_rejection(fit, goodness.p_value))
     return " ".join(sentences)
 
 
@@ -83,6 +81,28 @@ def diagnostics_of(fit: Fit) -> list[tuple[str, str]]:
         words = f"χ² = {goodness.statistic:.3g} on {goodness.df} df, {readable_p(goodness.p_value)}"
         found.append(("goodness of fit", words))
     return found
+
+
+def _rejection(fit: Fit, p_value: float) -> str:
+    """What the test of the model says where it rejects it."""
+    name, seen = type(fit.configuration["model"]).__name__, fit.region.has_border
+    advice = "Compare with a wider family, and look at a map."
+    if p_value >= _SUSPICIOUS:
+        beyond = " Do not trust what it says about places outside the region." if seen else ""
+        return f"The goodness of fit rejects {name} ({readable_p(p_value)}).{beyond} {advice}"
+    shape = "bimodal, axial or of another shape" + (", or the border may be wrong" if seen else "")
+    where = " inside this region" if seen else ""
+    return f"The rows do not look like {name}{where} ({readable_p(p_value)}): they may be {shape}. {advice}"
+
+
+def _lost_components(fit: Fit) -> list[str]:
+    """A sentence for each component of a mixture that has no centre in reach."""
+    return [
+        f"The data do not determine the centre of component {one.component}: its density is lowest among the rows and "
+        "rises away from them."
+        for one in fit.component_centres
+        if fit.is_lowest(one)
+    ]
 
 
 def _few_rows(fit: Fit) -> list[str]:

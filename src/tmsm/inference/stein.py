@@ -74,7 +74,7 @@ def stein_test(
     fit
         A fitted estimator.
     X
-        The rows that it was fitted to, shape (n, D).
+        The rows that it was fitted to, shape (n, D). Rows outside the region are an error or left out, as in the fit.
     bandwidth
         Width of the Gaussian kernel in embedding coordinates; by default the median distance between rows.
     n_resamples
@@ -121,7 +121,7 @@ def stein_test(
         raise InvalidInputError("The Stein test takes rows that count alike; this fit was made with sample_weight.")
     n_resamples = check_count(n_resamples, "n_resamples", at_least=19)
     rng = check_random_state(random_state)
-    rows = Rows.of(X, found.region, outside="drop")
+    rows = Rows.of(X, found.region, outside=found.configuration.get("outside", "drop"))
     found.check_rows(rows)
     rows = found.with_groups(found.with_covariates(rows), groups)
     groups_inside = None if rows.groups is None else GroupsInside.of(rows)

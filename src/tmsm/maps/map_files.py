@@ -19,7 +19,7 @@ from tmsm.manifolds.lonlat import EARTH_RADIUS_KM
 from tmsm.maps.highest import HighestDensityRegion
 from tmsm.maps.pixels import Pixels
 
-__all__ = ["check_geotiff", "contours_geojson", "write_contours", "write_geotiff", "write_healpix"]
+__all__ = ["check_geotiff", "contours_geojson", "healpix_package", "write_contours", "write_geotiff", "write_healpix"]
 
 _BANDS = ("density", "low", "high")
 _FITS_UNITS = {"probability per square kilometre": "km-2", "probability per steradian": "sr-1"}
@@ -44,8 +44,7 @@ def write_geotiff(path: Path, pixels: Pixels, title: str) -> None:
     """Three bands, the density and its band's ends, NaN outside the region; on the Earth per square kilometre."""
     if pixels.step is None:
         raise InvalidInputError("A GeoTIFF holds a grid of longitudes and latitudes, not HEALPix pixels.")
-    check_geotiff(pixels.frame)
-    rasterio = load_package("rasterio", "Writing a GeoTIFF", "geo")
+    rasterio = check_geotiff(pixels.frame)
     step = pixels.step
     # Edges are multiples of the step, without the rounding of the centres.
     west, north = (
@@ -71,10 +70,16 @@ def write_geotiff(path: Path, pixels: Pixels, title: str) -> None:
     write_whole(path, save)
 
 
-def check_geotiff(frame: Frame | None) -> None:
-    """Raise where there are no places on the Earth."""
+def check_geotiff(frame: Frame | None) -> Any:
+    """The package that writes it; an error where there is none, or where there are no places on the Earth."""
     if frame is not None and frame.is_sky:
         raise InvalidInputError("A GeoTIFF is a map of the Earth: write a map of the sky as HEALPix in FITS.")
+    return load_package("rasterio", "Writing a GeoTIFF", "geo")
+
+
+def healpix_package() -> Any:
+    """The package that writes HEALPix maps."""
+    return load_package("astropy.io.fits", "Writing a HEALPix map", "sky")
 
 
 def _upside_down(values: FloatArray) -> FloatArray:
@@ -85,7 +90,7 @@ def write_healpix(path: Path, pixels: Pixels, title: str) -> None:
     """A FITS table in ring order with the columns DENSITY, LOW and HIGH, NaN outside the region."""
     if pixels.nside is None:
         raise InvalidInputError("A FITS map holds HEALPix pixels: ask for an nside.")
-    fits = load_package("astropy.io.fits", "Writing a HEALPix map", "sky")
+    fits = healpix_package()
     factor, unit = _scale(pixels.frame)
     columns = [
         fits.Column(name=name.upper(), format="E", array=values * factor, unit=_FITS_UNITS[unit])

@@ -163,7 +163,7 @@ class FitDisplay:
         if meaning.has_land if land is None else land:
             draw_land(self.ax_, self.view_, always=land is True)
         if not by_component or not self._draw_members(found[0]):
-            self._draw_points(X)
+            self._draw_points(X, found[0].n_samples)
         if (few := weightless_rows(found[0])) is not None and few.any():
             style = {"color": WEIGHTLESS, "marker": "x", "s": 18, "linewidths": 1.1, "zorder": 1.5}
             self.view_.scatter(self.ax_, X[few], label=f"rows with nearly no weight ({few.sum():,})", **style)
@@ -185,10 +185,10 @@ class FitDisplay:
             self.legend_ = legend_below(self.ax_) if ax is None else ax.legend(frameon=False, fontsize=9)
         return self
 
-    def _draw_points(self, X: FloatArray) -> None:
+    def _draw_points(self, X: FloatArray, total: int) -> None:
         shown = X[:: -(-len(X) // _MAX_POINTS)]
         size = 14.0 if len(shown) < 1000 else 5.0 if len(shown) < 10_000 else 1.5
-        note = f"{len(shown):,} of {len(X):,}" if len(shown) < len(X) else f"{len(X):,}"
+        note = f"{len(shown):,} of {total:,}" if len(shown) < total else f"{total:,}"
         hidden = np.mean(~np.isfinite(self.view_.forward(X)).all(axis=1))
         note += f", {100 * hidden:.0f} % of them not in the picture" if hidden >= 0.005 else ""
         style = {"color": POINTS, "alpha": 0.45, "linewidths": 0, "rasterized": True, "zorder": 1}

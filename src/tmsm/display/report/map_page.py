@@ -208,7 +208,7 @@ def _caption(fitted: Mapped, other: Mapped | None, *, first: bool) -> str:
         return name
     if first:
         likelier = fitted.held_out_ >= other.held_out_
-        why = "points that were held out are likelier under it" if likelier else "because it was asked for"
+        why = "it predicts points that were held out better" if likelier else "because it was asked for"
         return f'{name} <span class="chosen">chosen</span> <span class="why">{why}</span>'
     return f'{name} <span class="why">for comparison</span>'
 
@@ -243,8 +243,8 @@ def _findings(fitted: Mapped, beside: Mapped | None, notes: Sequence[str]) -> li
         gain = fitted.held_out_ - beside.held_out_
         better, worse = (fitted, beside) if gain >= 0.0 else (beside, fitted)
         text = (
-            f"Points that were held out are likelier under the {better.map_name} than under the {worse.map_name}, by "
-            f"{abs(gain):.2g} in the log density of each."
+            f"The {better.map_name} predicts points that were held out better than the {worse.map_name}: their mean "
+            f"log density is larger by {abs(gain):.2g}."
         )
         found.append(("good" if gain >= 0.0 else "warning", text))
     if not fitted.density_.errors_have_bias:

@@ -16,7 +16,7 @@ from tmsm.display.plots.style import COLOURS, POINTS
 from tmsm.display.record import components_of
 from tmsm.display.report.globe import globe_data
 from tmsm.display.report.parts import filled_page, html_table, made_by_html
-from tmsm.display.report.words import described, findings
+from tmsm.display.report.words import Finding, described, findings
 from tmsm.display.summary import estimate_rows, facts_of, further_tables
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import EstimationError, InvalidInputError
@@ -69,6 +69,7 @@ def html_report(
     marks: Mapping[str, Any] | None = None,
     sections: Sequence[Section] = (),
     tables: Sequence[TableSection] = (),
+    notes: Sequence[str] = (),
     reword: Callable[[str], str] | None = None,
 ) -> str:
     """A report on fits of the same points as one HTML page.
@@ -89,6 +90,8 @@ def html_report(
         Charts to show below the estimates.
     tables
         Tables to show above them.
+    notes
+        What else a reader has to know, such as how many points were left out.
     reword
         A function that every sentence goes through; the command uses it to show its own options in place of Python
         names.
@@ -101,6 +104,7 @@ def html_report(
     marked = checked_marks(marks, first.region.manifold)
     traces, layout, view, n_shown = globe_data(found, first.frame, marked)
     panels = _panels(first)
+    found_out = [*findings(found, marked), *(Finding("note", note) for note in notes)]
     total = first.n_samples
     thinned = (
         "" if n_shown == total else f"Only {n_shown:,} of {total:,} points are drawn, so that the globe turns smoothly."
@@ -115,7 +119,7 @@ def html_report(
         title=escape(title),
         headline=_headline(first),
         thinned=thinned,
-        findings="\n".join(f'<li class="{f.kind}">{escape(say(f.text))}</li>' for f in findings(found, marked)),
+        findings="\n".join(f'<li class="{f.kind}">{escape(say(f.text))}</li>' for f in found_out),
         tables="".join(_table_section(one, say) for one in tables),
         further="".join(_table_section(one, say) for one in _further(first)),
         estimates="\n".join(_estimates(label, fit) for label, fit in found.items()),
@@ -130,12 +134,12 @@ def html_report(
 
 def _headline(fit: Fit) -> str:
     params, centre = fit.params, fit.centre
+    if fit.undetermined is not None:
+        return "<strong>The data do not determine a centre.</strong>"
     if components := [one for one in components_of(fit) if "centre" in one]:
         return _components_headline(fit, components)
     if centre is None or centre.is_axis:
         return escape(fit.title)
-    if fit.undetermined is not None:
-        return "<strong>The data do not determine a centre.</strong>"
     error = fit.std_errors[centre.name] if fit.covariance is not None else None
     where = "" if fit.regression is None else "At the mean of the covariates the centre lies at"
     text = f"{where or 'The centre lies at'} <strong>{escape(fit.frame.place(params[centre.name], error))}</strong>"

@@ -14,6 +14,7 @@ from tmsm.foundation.text import readable_p, readable_share
 from tmsm.inference.centres import centres_of, ellipse_of, row_shares
 from tmsm.inference.diagnostics import mass_outside
 from tmsm.inference.fit import Fit
+from tmsm.inference.goodness import REJECTED
 from tmsm.inference.row_weights import weightless_rows
 from tmsm.manifolds import Sphere
 from tmsm.manifolds.frames import Frame
@@ -36,7 +37,7 @@ _METHODS = {
     "NaiveMLE": "likelihood without the border",
 }
 _MOSTLY = 0.5
-_DOUBT, _CONTRADICTION = 0.05, 0.01
+_DOUBT = 0.05
 _FEW_ROWS = 100
 
 
@@ -113,7 +114,7 @@ def _centre(fits: Mapping[str, Fit]) -> list[Finding]:
             name = f"{label[:1].upper()}{label[1:]}"
             away = distance_between(mean, there, frame)
             error = None if other.covariance is None else other.std_errors[other.centre.name]
-            text = f"{name}: the centre would lie {away} away, at {frame.place(there, error)}."
+            text = f"{name}: the centre would lie {away} from this one, at {frame.place(there, error)}."
             found.append(Finding("note", text))
     return found
 
@@ -123,6 +124,8 @@ def _component_centres(fits: Mapping[str, Fit]) -> list[Finding]:
     fit, region = next(iter(fits.values())), region_of(list(fits.values()))
     if not region.has_border:
         return []
+    if fit.undetermined is not None:
+        return [Finding("warning", fit.undetermined)]
     found = []
     for centre in centres_of(fit):
         if centre.is_axis:
@@ -215,7 +218,7 @@ def _goodness(fit: Fit) -> list[Finding]:
     p = readable_p(goodness.p_value)
     if goodness.p_value >= _DOUBT:
         return [Finding("good", f"The points do not contradict the model, {name} ({p}).")]
-    if goodness.p_value >= _CONTRADICTION:
+    if goodness.p_value >= REJECTED:
         return [Finding("note", f"The points raise a slight doubt about the model, {name} ({p}).")]
     text = (
         f"The points contradict the model, {name} ({p}): do not trust what it says about places that were not "

@@ -12,6 +12,7 @@ import numpy as np
 
 from tmsm.foundation.arrays import BoolArray, FloatArray
 from tmsm.foundation.errors import InvalidInputError, InvalidTypeError
+from tmsm.foundation.filters import named_list
 from tmsm.foundation.json_text import parse_json, read_json
 from tmsm.foundation.progress import with_progress
 from tmsm.foundation.validation import as_float_array, short_repr
@@ -81,6 +82,11 @@ def geometry_polygons(geometry: Any) -> list[LonLatPolygon]:
         shapes = [geometry]
     found: list[LonLatPolygon] = []
     for shape in shapes:
+        if shape is not None and hasattr(shape, "columns"):
+            raise InvalidTypeError(
+                f"A border has polygons, and this is a table with the columns {named_list(list(shape.columns), 8)}. "
+                "Give a file or an object with polygons."
+            )
         if shape is None or not hasattr(shape, "__geo_interface__"):
             raise InvalidTypeError(
                 f"from_geometry takes a shapely geometry, a GeoSeries or a GeoDataFrame; got {type(shape).__name__}."
