@@ -53,7 +53,7 @@ def show_record(record: FitRecord, *, beside: bool = False) -> None:
     table = Table(title=title, title_justify="left", title_style="bold", show_edge=False)
     for k, name in enumerate(rows[0]):
         justify: Literal["right", "left"] = "right" if k else "left"
-        table.add_column(Text(visible(name)), justify=justify, style="bold cyan" if k == 1 else None)
+        table.add_column(Text(visible(name)), justify=justify, style="bold cyan" if k == 1 else None, overflow="fold")
     for row in rows[1:]:
         table.add_row(*(Text(visible(cell)) for cell in row))
     console.print(table)
@@ -93,7 +93,7 @@ def show_table(title: str, rows: Sequence[Sequence[str]]) -> None:
 
     table = Table(title=Text(visible(title)), title_justify="left", title_style="bold", show_edge=False)
     for k, name in enumerate(rows[0]):
-        table.add_column(name, justify="right" if k else "left")
+        table.add_column(name, justify="right" if k else "left", overflow="fold")
     for row in rows[1:]:
         table.add_row(*(Text(visible(cell)) for cell in row))
     Console().print(table)
