@@ -44,12 +44,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Errors of one experiment and quantity: method -> array (sizes, trials); ``bound`` is that of √n times them."""
+    """Errors of one experiment and quantity: method -> array (sizes, trials); ``bound`` is that of √n times them.
+
+    ``offsets`` are the errors with their signs, of φ̂ or of κ̂.
+    """
 
     experiment: Experiment
     quantity: str
     sizes: tuple[int, ...]
     errors: dict[str, np.ndarray]
+    offsets: dict[str, np.ndarray]
     bound: float
 
     def mean(self, method: str) -> np.ndarray:
@@ -60,7 +64,14 @@ class Accuracy:
 
     def mean_error(self, method: str) -> np.ndarray:
         """Monte Carlo standard error of the mean."""
-        return self.spread(method) / np.sqrt(np.sum(np.isfinite(self.errors[method]), axis=1))
+        return _error_of_mean(self.errors[method])
+
+    def bias(self, method: str) -> np.ndarray:
+        """Mean of φ̂ − φ or of κ̂ − κ."""
+        return np.nanmean(self.offsets[method], axis=1)
+
+    def bias_error(self, method: str) -> np.ndarray:
+        return _error_of_mean(self.offsets[method])
 
     def closer_than_naive(self, method: str) -> np.ndarray:
         """Share of the trials in which a method is closer to the truth than the naive likelihood."""
@@ -79,11 +90,18 @@ class Accuracy:
                 "trials": self.errors[method].shape[1],
                 "failures": int(np.isnan(self.errors[method][k]).sum()),
                 "closer_than_mle": self.closer_than_naive(method)[k],
+                "bias": self.bias(method)[k],
+                "error_of_bias": self.bias_error(method)[k],
                 "bound": self.bound / np.sqrt(n),
             }
             for k, n in enumerate(self.sizes)
             for method in self.errors
         ]
+
+
+def _error_of_mean(values: np.ndarray) -> np.ndarray:
+    """Monte Carlo standard error of the mean of each row."""
+    return np.nanstd(values, axis=1, ddof=1) / np.sqrt(np.sum(np.isfinite(values), axis=1))
 
 
 def slope(n: np.ndarray, mean: np.ndarray, mean_error: np.ndarray) -> tuple[float, float]:
@@ -109,7 +127,10 @@ def simulate(
     for experiment in experiments:
         limits = bound(experiment)
         shape = (len(sizes), trials)
-        errors = {quantity: {m: np.full(shape, np.nan) for m in methods(experiment)} for quantity in limits}
+        errors, offsets = (
+            {quantity: {m: np.full(shape, np.nan) for m in methods(experiment)} for quantity in limits}
+            for _ in range(2)
+        )
         for cell in cells:
             if cell.experiment != experiment.name:
                 continue
@@ -119,8 +140,10 @@ def simulate(
                 # The paper's RMSE of d angles is their distance over d.
                 trial, method = int(row["trial"]), row["method"]
                 errors["direction"][method][k, trial] = float(np.linalg.norm(angles - TRUE_ANGLES)) / 2
+                offsets["direction"][method][k, trial] = angles[0] - TRUE_ANGLES[0]
                 if "concentration" in errors:
                     off = float(row["concentration"]) - experiment.truth["concentration"]
                     errors["concentration"][method][k, trial] = abs(off)
-        results += [Accuracy(experiment, q, sizes, errors[q], limits[q]) for q in limits]
+                    offsets["concentration"][method][k, trial] = off
+        results += [Accuracy(experiment, q, sizes, errors[q], offsets[q], limits[q]) for q in limits]
     return results

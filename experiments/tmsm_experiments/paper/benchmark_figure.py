@@ -42,7 +42,7 @@ def _draw_errors(ax, result: Accuracy) -> None:
 
 
 def _draw_against_bound(ax, result: Accuracy) -> None:
-    """Every consistent method: mean error over the bound, with its Monte Carlo error."""
+    """Every accurate method: mean error over the bound, with its Monte Carlo error."""
     sizes = np.array(result.sizes)
     unit = result.bound / np.sqrt(sizes)
     ax.axhline(1.0, color=drawing.GREY, lw=4, alpha=0.5)

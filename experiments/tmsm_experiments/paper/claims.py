@@ -7,8 +7,9 @@ import numpy as np
 HOLDS, IN_PART, FAILS, OPEN = "holds", "holds in part", "does not hold", "not tested here"
 # What the words of the claims are taken to mean: ratios of mean errors, and the slope that a falling error has.
 IDENTICAL, CLOSE, FALLING = 1.05, 1.25, -0.25
-# What is beyond chance, in standard errors.  A doubtful fit: p below this.
-BEYOND, DOUBT = 2.0, 0.01
+# What is beyond chance, in standard errors; stricter for a bias, because there are many of them.  A doubtful fit: p
+# below DOUBT; the page says what the larger level would change.
+BEYOND, BIASED, DOUBT, USUAL_LEVEL = 2.0, 3.0, 0.01, 0.05
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ import tmsm
 from tmsm_experiments.cells import write_whole
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED, TRUNCSM, TRUNCSM_OVAL
 
-# Okabe and Ito's colours; markers and lines differ as well.
-BLUE, SKY, GREEN, ORANGE, VERMILION, PURPLE, BLACK, GREY = (
-    "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#CC79A7", "#000000", "#9A9A9A",
+# Okabe and Ito's colours and a brown; markers and lines differ as well.
+BLUE, SKY, GREEN, ORANGE, VERMILION, PURPLE, BLACK, GREY, BROWN = (
+    "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00", "#CC79A7", "#000000", "#9A9A9A", "#6B4226",
 )  # fmt: skip
 METHOD_STYLES = {
     GEODESIC: {"color": BLUE, "marker": "o", "ls": "-"},
     PROJECTED: {"color": SKY, "marker": "s", "ls": "--"},
     TRUNCSM: {"color": ORANGE, "marker": "^", "ls": "-."},
-    TRUNCSM_OVAL: {"color": GREY, "marker": "<", "ls": "-."},
+    TRUNCSM_OVAL: {"color": BROWN, "marker": "<", "ls": "-."},
     NAIVE: {"color": VERMILION, "marker": "X", "ls": ":"},
     DEFAULT: {"color": GREEN, "marker": "D", "ls": "-"},
     COMBINED: {"color": PURPLE, "marker": "v", "ls": "--"},

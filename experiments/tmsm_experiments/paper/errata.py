@@ -18,6 +18,8 @@ PRINTED, RIGHT = "as printed", "right"
 MIXED, MINIMISED = "true distance, printed gradient", "printed formula throughout"
 VERTEX = "nearest vertex"
 WRONG = (PRINTED, MIXED, VERTEX)
+# Where a wrong variant stands: in the paper, or in the reference implementation (the R package truncsm).
+STANDS_IN = {RIGHT: "–", PRINTED: "print", MINIMISED: "print", MIXED: "code", VERTEX: "code"}
 BOX = tmsm.LonLatBox(-40, 0, 40, 50)
 BAND = tmsm.LonLatBox(-180, 0, 180, 50)
 BOX_MEAN = tmsm.lonlat_to_xyz(0.0, 10.0)
@@ -199,6 +201,7 @@ def run(store: Store, jobs: int, seed: int) -> list[dict[str, object]]:
                     "right": erratum.right,
                     "place": place,
                     "variant": variant,
+                    "stands_in": STANDS_IN[variant],
                     "true_concentration": erratum.truth,
                     "concentration": kappa.mean(),
                     "error_of_mean": kappa.std(ddof=1) / np.sqrt(len(kappa)),

@@ -28,6 +28,8 @@ RINGS = ((0, 250), (250, 500), (500, 1000))
 PAPER, LIKELIHOOD, MAP = f"von Mises–Fisher, {GEODESIC} (the paper)", "von Mises–Fisher, likelihood", "density map"
 ONE_BACKGROUND, TWO = "von Mises–Fisher and background", "two von Mises–Fisher"
 THREE, TWO_BACKGROUND = "three von Mises–Fisher", "two von Mises–Fisher and background"
+# A background ends at the border: outside of it only the clusters are expected.
+BACKGROUNDS = (ONE_BACKGROUND, TWO_BACKGROUND)
 KENT, FISHER_BINGHAM, HEAVY = "Kent", "Fisher–Bingham", "heavy tails"
 COUNTED = "counted"
 _MODELS = {
@@ -41,6 +43,11 @@ _MODELS = {
     HEAVY: tmsm.HeavyTailed(),
 }
 FAMILIES = (PAPER, *_MODELS, MAP)
+
+
+def with_dagger(family: str) -> str:
+    """The name of a family in tables and pictures; a dagger where only its clusters count outside."""
+    return f"{family} †" if family in BACKGROUNDS else family
 
 
 def estimator(family: str, border) -> Any:

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from tmsm_experiments.paper import drawing
-from tmsm_experiments.paper.families import COUNTED, MAP, RINGS
+from tmsm_experiments.paper.families import BACKGROUNDS, COUNTED, MAP, RINGS, with_dagger
 from tmsm_experiments.paper.instead import families_that_fit
 from tmsm_experiments.paper.results import Results, Row
 
-_COUNTED = "counted, with its 95 % interval"
-_FITS, _DOES_NOT = "fits inside (95 % interval)", "does not fit inside"
+_FITS, _DOES_NOT = "fits inside, 95 % interval", "does not fit inside, 95 % interval"
+_CLUSTERS_ONLY, _NO_FIT = "† clusters only, without the background", "could not be fitted"
 # What is beyond stands at the edge.
 _LIMITS = (0.03, 60.0)
 _TITLES = {"cyclones": "cyclone fixes", "events": "Storm Events, all", "fatal events": "Storm Events with fatalities"}
@@ -36,24 +36,27 @@ def _draw_panel(ax, rows: list[Row], ring: tuple[int, int]) -> None:
     families = [row for row in rows if row["family"] not in (COUNTED, MAP)]
     for row in rows:
         if row["family"] == COUNTED:
-            ax.axvspan(float(row[f"low_{low}_{high}"]), float(row[f"high_{low}_{high}"]), fc=drawing.ORANGE, alpha=0.35)
-            ax.axvline(
-                float(row[f"outside_{low}_{high}"]),
-                color=drawing.ORANGE,
-                lw=1.4,
-                label=_COUNTED,
-            )
+            value, left, right = (float(row[f"{name}_{low}_{high}"]) for name in ("outside", "low", "high"))
+            ax.axvline(value, color=drawing.ORANGE, lw=1.4, label="counted")
+            ax.axvspan(left, right, fc=drawing.ORANGE, alpha=0.35, label="95 % interval of what was counted")
     fitting = [row["family"] for row in families_that_fit(families)]
     for k, row in enumerate(families):
         value, left, right = (float(row[f"{name}_{low}_{high}"]) for name in ("outside", "low", "high"))
         if value != value:
+            ax.text(1.0, k, _NO_FIT, color="0.4", ha="center", va="center", fontsize=8)
             continue
-        fits = row["family"] in fitting
+        fits, clusters_only = row["family"] in fitting, row["family"] in BACKGROUNDS
         colour, label = (drawing.BLUE, _FITS) if fits else (drawing.VERMILION, _DOES_NOT)
-        ax.plot([left, right], [k, k], color=colour, lw=1.3)
+        style = {"color": colour, "lw": 1.3, "ms": 5, "mec": colour, "mfc": colour if fits else "white"}
+        if clusters_only:
+            style |= {"marker": "D", "ms": 4, "ls": ":"}
+        else:
+            style |= {"marker": "o", "label": label}
         place = min(max(value, _LIMITS[0]), _LIMITS[1])
-        ax.plot(place, k, marker="o", ms=5, ls="none", mec=colour, mfc=colour if fits else "white", label=label)
-    ax.set(xscale="log", xlim=_LIMITS, yticks=range(len(families)), yticklabels=[row["family"] for row in families])
+        ax.plot([left, place, right], [k, k, k], markevery=[1], **style)
+    ax.plot([], [], marker="D", ms=4, ls=":", lw=1.3, color=drawing.GREY, label=_CLUSTERS_ONLY)
+    names = [with_dagger(row["family"]) for row in families]
+    ax.set(xscale="log", xlim=_LIMITS, yticks=range(len(families)), yticklabels=names)
     ax.set_ylim(len(families) - 0.5, -0.5)
     ax.set_xticks([0.1, 1.0, 10.0], ["0.1", "1", "10"])
     ax.minorticks_off()

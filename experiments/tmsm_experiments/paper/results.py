@@ -9,8 +9,8 @@ import numpy as np
 
 from tmsm_experiments.cells import write_csv, write_whole
 from tmsm_experiments.paper import tables
-from tmsm_experiments.paper.families import COUNTED, RINGS
-from tmsm_experiments.paper.methods import ALL, PAPER
+from tmsm_experiments.paper.families import COUNTED, RINGS, with_dagger
+from tmsm_experiments.paper.methods import ALL, GEODESIC, PAPER
 from tmsm_experiments.paper.settings import EXPERIMENTS
 
 Row = dict[str, str]
@@ -70,7 +70,7 @@ def illustration_table(rows: list[Row]) -> dict[str, str]:
         )
         for row in rows
     ]
-    return {"": tables.markdown(columns, cells)}
+    return {"": tables.markdown(columns, tables.without_repeats(cells, 2))}
 
 
 def accuracy_table(rows: list[Row]) -> dict[str, str]:
@@ -132,7 +132,7 @@ def storms_table(rows: list[Row]) -> dict[str, str]:
         )
         for row in rows
     ]
-    return {"": tables.markdown(columns, cells)}
+    return {"": tables.markdown(columns, tables.without_repeats(cells, 3))}
 
 
 def families_table(rows: list[Row]) -> dict[str, str]:
@@ -141,14 +141,15 @@ def families_table(rows: list[Row]) -> dict[str, str]:
     for name in dict.fromkeys(row["catalogue"] for row in rows):
         chosen = [row for row in rows if row["catalogue"] == name]
         counted = any(row["family"] == COUNTED for row in chosen)
-        columns = ["family", "p (Stein test)", "BIC above the lowest", "log density of rows left out, below the best"]
+        columns = ["family", "p (Stein test)", "BIC for grouped rows, minus the lowest"]
+        columns += ["mean log density of left-out rows, below the best"]
         columns += [f"{low:,}–{high:,} km outside" for low, high in RINGS]
         columns += [] if counted else ["densest place"]
         lowest = min((float(row["bic"]) for row in chosen if row["bic"] != "nan"), default=np.nan)
         cells = []
         for row in chosen:
             value = {key: float(text) for key, text in row.items() if key not in _WORDS}
-            cell = [row["family"], tables.p_value(value["stein_p"]), _whole(value["bic"] - lowest)]
+            cell = [with_dagger(row["family"]), tables.p_value(value["stein_p"]), _whole(value["bic"] - lowest)]
             cell.append(_below(value["below_best"], value["below_best_error"]))
             for low, high in RINGS:
                 cell.append(tables.with_error(value[f"outside_{low}_{high}"], value[f"error_{low}_{high}"]))
@@ -161,6 +162,23 @@ def families_table(rows: list[Row]) -> dict[str, str]:
     return found
 
 
+def variants_table(rows: list[Row]) -> dict[str, str]:
+    """The other estimates of the centre; the errors by size of the groups are in the text."""
+    columns = ("catalogue", "computed with", "centre", "km from TMSM's (geodesic)", "standard error of TMSM's in km")
+    cells = [
+        (
+            row["catalogue"],
+            row["variant"],
+            tables.place(float(row["longitude"]), float(row["latitude"])),
+            f"{float(row['km_from_tmsm']):,.0f}",
+            f"{float(row['tmsm_error_km']):,.0f}",
+        )
+        for row in rows
+        if row["variant"] != GEODESIC
+    ]
+    return {"": tables.markdown(columns, tables.without_repeats(cells, 1))}
+
+
 def _below(value: float, error: float) -> str:
     return "best" if value == 0.0 else tables.with_error(-value, error)
 
@@ -170,7 +188,7 @@ def _whole(value: float) -> str:
 
 
 def errata_table(rows: list[Row]) -> dict[str, str]:
-    columns = ("what", "printed", "right", "where", "computed", "κ̂ (true κ)", "mean off by (°)")
+    columns = ("what", "wrong", "right", "where", "computed", "stands in", "κ̂ (true κ)", "mean off by (°)")
     cells = [
         (
             row["erratum"],
@@ -178,13 +196,14 @@ def errata_table(rows: list[Row]) -> dict[str, str]:
             row["right"],
             row["place"],
             row["variant"],
+            row["stands_in"],
             f"{tables.with_error(float(row['concentration']), float(row['error_of_mean']))} "
             f"({float(row['true_concentration']):g})",
             tables.significant(float(row["degrees_off"]), 2),
         )
         for row in rows
     ]
-    return {"": tables.markdown(columns, cells)}
+    return {"": tables.markdown(columns, tables.without_repeats(cells, 3))}
 
 
 def _short(text: str) -> str:
@@ -197,6 +216,7 @@ TABLES = {
     "projection": projection_table,
     "cyclones": storms_table,
     "storm_events": storms_table,
+    "variants": variants_table,
     "families": families_table,
     "families_events": families_table,
     "errata": errata_table,

@@ -16,6 +16,7 @@ from tmsm_experiments.paper import (
     page,
     projection,
     storms,
+    variants,
 )
 from tmsm_experiments.paper.results import Results, as_text
 
@@ -71,6 +72,7 @@ def run_storms(request: Request) -> None:
     storms.draw(catalogues.EMBEDDED, None, request.results.figures, "cyclones")
     if request.data is not None:
         request.table("storm_events", storms.run(request.store, request.jobs, request.data))
+        request.table("variants", variants.run(request.store, request.jobs, request.data))
         storms.draw(catalogues.AGENCY, request.data, request.results.figures, "storm_events")
 
 

@@ -9,16 +9,17 @@ import tmsm
 from tmsm_experiments.cells import Store, run_cells
 from tmsm_experiments.paper import drawing
 from tmsm_experiments.paper.catalogues import (
-    COAST_KM,
     EARTH_RADIUS_KM,
     EMBEDDED,
     RESOLUTIONS,
     Files,
+    area_inside,
     catalogue,
     east_coast,
     kilometres,
     km_to_east_coast,
     mean_direction,
+    share_by_the_coast,
 )
 from tmsm_experiments.paper.methods import COMBINED, DEFAULT, EXACT, GEODESIC, NAIVE, PROJECTED
 from tmsm_experiments.paper.origins import density_levels
@@ -63,6 +64,9 @@ class Cell:
         seen, origins = whole.inside(border), whole.origins.X
         truth = mean_direction(whole.X) if self.catalogue in EMBEDDED else None
         naive, rows = mean_direction(seen.X), []
+        rows_by_the_coast = share_by_the_coast(seen.X, self.resolution)
+        nodes, area = area_inside(self.resolution)
+        area_by_the_coast = share_by_the_coast(nodes, self.resolution, area)
         for method, estimator in estimators(border).items():
             independent = np.degrees(estimator.fit(seen.X).std_errors_.mean_direction)
             fit = estimator.fit(seen.X, groups=seen.group)
@@ -95,7 +99,9 @@ class Cell:
                 "covers_truth": covers_truth,
                 "reaches_coast": bool(np.any(region.contains(east_coast(self.resolution)))),
                 "km_to_east_coast": float(km_to_east_coast(centre, self.resolution)[0]),
-                "origins_by_the_coast": float(np.mean(km_to_east_coast(origins, self.resolution) < COAST_KM)),
+                "rows_by_the_coast": rows_by_the_coast,
+                "area_by_the_coast": area_by_the_coast,
+                "origins_by_the_coast": share_by_the_coast(origins, self.resolution),
                 "km_of_origins_to_the_coast": float(np.median(km_to_east_coast(origins, self.resolution))),
                 "files": self.files.digest,
                 "source": self.files.words,

@@ -8,6 +8,15 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
+def without_repeats(rows: Sequence[Sequence[str]], columns: int) -> list[Sequence[str]]:
+    """The rows with their first cells left empty where all of these are those of the row above."""
+    found = []
+    for k, row in enumerate(rows):
+        same = k > 0 and list(row[:columns]) == list(rows[k - 1][:columns])
+        found.append((*[""] * columns, *row[columns:]) if same else row)
+    return found
+
+
 def significant(value: float, digits: int = 3) -> str:
     """A number with some significant digits; "–" for none."""
     if value != value:
