@@ -40,7 +40,7 @@ def test_the_page_says_what_the_fit_found(both):
     fit = both["the fit"]
     assert "<title>Storms</title>" in page
     assert f"{fit.params_.concentration:.4g}" in page
-    assert "The fit (score matching, von Mises–Fisher (a round cluster))" in page
+    assert "The fit: score matching, von Mises–Fisher (a round cluster)" in page
     assert "The centre lies" in page
     assert "tmsm fit a.csv" in page
     data = payload(page)

@@ -22,7 +22,12 @@ __all__ = ["demo"]
 _TRUTH_AT = (266.417, -29.008)
 _LIMIT = -20
 _LIMITS = range(-34, 1, 2)
-_NAMES = ("score matching (default weight)", "score matching (g = distance)", "exact likelihood", "ignoring the border")
+_NAMES = (
+    "score matching (default weight)",
+    "score matching (weight of the paper)",
+    "exact likelihood",
+    "ignoring the border",
+)
 _FILES = ("report.html", "sky.png", "curve.png", "diagnostics.png")
 
 _QUESTION = "Where is the centre of the Milky Way, seen from the north?"

@@ -202,7 +202,7 @@ def _number(value: float, digits: int = 4) -> str:
 
 
 def _estimates(label: str, fit: Fit) -> str:
-    heading = f"<h3>{escape(label[:1].upper() + label[1:])} ({escape(described(fit))})</h3>"
+    heading = f"<h3>{escape(label[:1].upper() + label[1:])}: {escape(described(fit))}</h3>"
     return heading + html_table(estimate_rows(fit))
 
 
