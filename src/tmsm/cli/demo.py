@@ -24,7 +24,7 @@ _LIMIT = -20
 _LIMITS = range(-34, 1, 2)
 _NAMES = (
     "score matching (default weight)",
-    "score matching (weight of the paper)",
+    "score matching (paper's weight)",
     "exact likelihood",
     "ignoring the border",
 )
