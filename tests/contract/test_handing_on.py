@@ -335,7 +335,7 @@ def test_a_report_with_the_naive_fit_beside_it(fit, flat_fit, tmp_path):
     naive = tmsm.NaiveMLE(VMF).fit(fit.result_.kept.sample().X)
     fit.report(tmp_path / "both.html", beside={"another": naive})
     text = (tmp_path / "both.html").read_text(encoding="utf-8")
-    assert "Another (" in text
+    assert "Another: " in text
     assert "Ignoring the border" not in text
     assert naive.beside() == {}
     with pytest.raises(InvalidInputError, match="is a folder"):
