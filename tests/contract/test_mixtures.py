@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from scipy.optimize import minimize
 
 import tmsm
@@ -284,7 +285,7 @@ def test_few_rows_in_hardly_determined_components_have_a_summary():
     assert (high <= 1.0).all()
 
 
-def test_components_whose_density_is_lowest_among_the_rows_have_no_centre():
+def test_components_whose_density_is_lowest_among_the_rows_have_no_centre(tmp_path):
     rng = np.random.default_rng(0)
     even = tmsm.VonMisesFisher().sample(6000, CAP, random_state=rng, mean_direction=CENTRES[0], concentration=0.0)
     X = even[rng.random(6000) < np.exp(-4.0 * (even[:, 2] - np.cos(0.6)))]  # von Mises–Fisher round the other pole
@@ -296,6 +297,12 @@ def test_components_whose_density_is_lowest_among_the_rows_have_no_centre():
         assert fit.status_.startswith("The data do not determine a centre: the density is lowest among the rows")
         assert "undetermined" in fit.summary()
         assert "it is extrapolated" not in fit.status_
+        marks = {"known": [0.0, 0.0, 1.0]}
+        fit.report(tmp_path / "report.html", marks=marks)
+        assert "<strong>The data do not determine a centre.</strong>" in (tmp_path / "report.html").read_text()
+        about = fit.to_geojson()["features"][0]["properties"]
+        assert about["determined"] is False
+        assert about["confidence_region"].startswith(("none: the data do not determine", "everywhere"))
     # One of two: the other one keeps its centre.
     both = np.vstack([X, tmsm.VonMisesFisher().sample(1500, CAP, random_state=1, mean_direction=CENTRES[0],
                                                       concentration=150.0)])  # fmt: skip
@@ -306,3 +313,11 @@ def test_components_whose_density_is_lowest_among_the_rows_have_no_centre():
     assert f"The data do not determine the centre of component {lost + 1}" in two.status_
     assert two.summary().count("undetermined") == 1
     assert [one.get("centre") is None for one in components_of(two.result_)] == [k == lost for k in range(2)]
+    display = two.plot(by_component=True)
+    said = [text.get_text() for text in display.legend_.get_texts()]
+    assert not any("background" in text for text in said)
+    assert [text.split(" (")[0] for text in said[:2]] == ["rows, component 1", "rows, component 2"]
+    colour = dict(zip(said, display.legend_.legend_handles, strict=True))
+    rows = next(colour[text] for text in said if text.startswith(f"rows, component {2 - lost}"))
+    centre = next(colour[text] for text in said if f": component {2 - lost}" in text)
+    np.testing.assert_allclose(to_rgb(rows.get_facecolor()[0][:3]), to_rgb(centre.get_markerfacecolor()), atol=1e-6)

@@ -109,7 +109,8 @@ def _confidence_region(fit: Fit, level: float) -> tuple[dict[str, Any] | None, s
     """Its geometry, None where there is none to draw, and what there is in words."""
     centre = fit.centre
     if centre is None:
-        return None, "none: this model has no centre"
+        lost = fit.undetermined is not None
+        return None, f"none: {'the data do not determine a centre' if lost else 'this model has no centre'}"
     if fit.covariance is None:
         return None, "none: standard errors were not computed"
     try:

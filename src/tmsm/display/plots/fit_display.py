@@ -16,7 +16,6 @@ from tmsm.display.plots.style import BORDER, COLOURS, LAND, MARKERS, POINTS, WEI
 from tmsm.foundation.arrays import FloatArray
 from tmsm.foundation.errors import InvalidInputError
 from tmsm.inference.centre_moves import CentrePath, centre_paths
-from tmsm.inference.centres import centres_of
 from tmsm.inference.fit import Fit, Fitted
 from tmsm.inference.row_weights import weightless_rows
 from tmsm.manifolds import View
@@ -176,7 +175,8 @@ class FitDisplay:
                 self.ax_.plot([], [], ls="none", label=f"{label}: centre not determined")
             for j, centre in enumerate(drawn[label]):
                 own = len(self.fits) == 1 or (by_component and k == 0)  # a colour for each component
-                self._draw_centre(f"{label}{centre.words(level)}", centre, j if own else k)
+                own_colour = j if centre.number is None else centre.number - 1
+                self._draw_centre(f"{label}{centre.words(level)}", centre, own_colour if own else k)
         for k, path in enumerate(paths, start=len(self.fits)):
             self._draw_path(path, len(paths) > 1, k)
         draw_marks(self.ax_, self.view_, others)
@@ -201,7 +201,7 @@ class FitDisplay:
         posterior = fit.model.posterior_at(shown, fit.theta)
         if posterior is None:
             return False
-        best, count = posterior.argmax(axis=1), len(centres_of(fit))
+        best, count = posterior.argmax(axis=1), len(fit.component_centres)
         size = 14.0 if len(shown) < 1000 else 5.0 if len(shown) < 10_000 else 1.5
         style = {"alpha": 0.5, "linewidths": 0, "rasterized": True, "zorder": 1, "s": size}
         for k in range(posterior.shape[1]):

@@ -147,7 +147,7 @@ def _component_centres(fits: Mapping[str, Fit]) -> list[Finding]:
 def _marked(fit: Fit, marks: Sequence[Mark]) -> list[Finding]:
     """How far the centre is from known places, and whether its confidence region holds them."""
     if row_shares(fit) is not None:
-        return [_marked_component(fit, mark) for mark in marks if mark.is_single]
+        return [_marked_component(fit, mark) for mark in marks if mark.is_single and centres_of(fit)]
     centre = fit.centre
     if centre is None or centre.is_axis or fit.undetermined is not None:
         return []
