@@ -253,6 +253,9 @@ def test_where_no_model_fits_the_comparison_says_so(command):
     code, out, _ = command("compare", "mixture.csv", *REGION, "--models", "vmf,kent", "--report", "none.html")
     assert code == 0
     assert "rejects every model of this table (p below 0.01)" in " ".join(out.split())
+    assert "rejects every model that it can test" in " ".join(
+        command("compare", "mixture.csv", *REGION, "--models", "vmf", "--methods", "score,naive")[1].split()
+    )
     code, out, _ = command("compare", "mixture.csv", *REGION, "--models", "vmf,mixture:2")
     assert code == 0
     assert "rejects every model" not in out

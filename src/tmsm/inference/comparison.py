@@ -103,11 +103,12 @@ class Comparison(Sequence[ComparedFit]):
 
     @property
     def rejection(self) -> str | None:
-        """A sentence where the goodness of fit rejects every model; None elsewhere."""
-        p_values = [one.p_value for one in self.fits]
-        if any(p is None or p >= REJECTED for p in p_values):
+        """A sentence where the goodness of fit rejects every model that it can test; None elsewhere."""
+        p_values = [one.p_value for one in self.fits if one.p_value is not None]
+        if not p_values or max(p_values) >= REJECTED:
             return None
-        models = "the model" if len(p_values) == 1 else "every model of this table"
+        every = "every model of this table" if len(p_values) == len(self.fits) else "every model that it can test"
+        models = "the model" if len(self.fits) == 1 else every
         return f"The goodness of fit rejects {models} (p below {REJECTED:g}): look for a family that fits."
 
     @property
